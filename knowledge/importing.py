@@ -50,6 +50,8 @@ class Imported(Frozen):
     """The number of those that were there already, by kind."""
     skipped: dict[str, int] = Field(default_factory=dict)
     """The number of those that were not taken, by kind and reason."""
+    unread: tuple[str, ...] = ()
+    """What could not be read and was left out, each with its name and why; the first thousand."""
     calls: int = 0
     """About how often a model is asked about what is new."""
     input_tokens: int = 0

@@ -26,7 +26,7 @@ _LEFT_OUT = frozenset(
     {"system", "developer", "tool", "function", "remove"}
     | {"systemmessagechunk", "toolmessagechunk", "functionmessagechunk"}
 )
-_TIMES = ("at", "timestamp", "created_at")
+TIMES = ("at", "timestamp", "created_at")
 """Fields that say when a message was said."""
 _FORMS = "{'role': 'user', 'content': …}, ('user', …) or a LangChain message"
 
@@ -80,7 +80,7 @@ def _read(message: Any) -> tuple[str, str, datetime | None]:
     content = content_of(message)
     if content is None and role == "user":
         raise MessageError(f"it has no content: write {_FORMS}, or leave it out")
-    times = (look_up(message, name) for name in _TIMES)
+    times = (look_up(message, name) for name in TIMES)
     at = next((time for time in times if time is not None), None)
     return role, mend(read_content(content)), None if at is None else read_moment(at)
 

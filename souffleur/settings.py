@@ -235,7 +235,8 @@ class Settings(BaseModel):
     max_body: int = Field(default=1 << 20, ge=1024)
     """Maximum bytes of the body of a request to `souffleur serve`."""
     max_import: int = Field(default=256 << 20, ge=1024)
-    """Maximum bytes of a file that is sent to `souffleur serve` to be imported."""
+    """Maximum bytes of a file to import, unpacked; our own exports may have any size, unless they
+    are sent to `souffleur serve`."""
     rate_limit: int = Field(default=1200, ge=0)
     """Requests per minute that `souffleur serve` takes from one token, or from one address if it
     needs none. 0 means any number."""

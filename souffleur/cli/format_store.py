@@ -116,6 +116,8 @@ def print_imported(done: Imported, *, as_json: bool) -> None:
         print(f"there already: {format_counts(done.known)}")
     for why, number in done.skipped.items():
         print(f"not taken: {number:,} × {why}")
+    for part in done.unread:
+        print(f"left out: {part}")
     if done.calls:
         print(f"to be judged, in about {_format_judging(done)}")
 

@@ -158,11 +158,12 @@ class Methods(_Calls):
         A sentence is refused if it is known or a secret. Messages are those of OpenAI or LangChain,
         or pairs such as ("user", "hi"); system and tool messages are left out, an image becomes
         "[image]" (docs/messages.md). They are observed as turns of the session, each once, however
-        often they are given; without a model they wait. `at` is a datetime, an ISO 8601 string or
-        seconds since 1970. Raises MessageError for an invalid message, sentence or time;
-        EndpointError or EmbedderError if nothing can be judged now, in which case the messages are
-        stored and wait; AnswerError if the model's answers cannot be used, in which case they are
-        stored and set aside. Raises MemoryOffError if the user wants nothing to be stored.
+        often they are given; without a model they wait. `at` is a datetime, an ISO 8601 string, or
+        seconds or milliseconds since 1970. Raises MessageError for an invalid message, sentence or
+        time; EndpointError or EmbedderError if nothing can be judged now, in which case the
+        messages are stored and wait; AnswerError if the model's answers cannot be used, in which
+        case they are stored and set aside. Raises MemoryOffError if the user wants nothing to be
+        stored.
         """
         found: list[LedgerEntry] = self._call(
             "remember",
@@ -449,13 +450,14 @@ class Methods(_Calls):
     ) -> Imported:
         """Take what is in a file and not in the store; return what was taken and what was not.
 
-        The file is checked as a whole before anything is written. Nothing is overwritten: importing
+        The file is read as a whole before anything is written. Nothing is overwritten: importing
         twice is importing once, and an import that was interrupted goes on where it was. `user_id`
         refuses an export with records of others; of mem0's memories only theirs are taken, and
         those that name nobody. Chats need it: their turns are observed at their own times, as held
-        with `agent_id`, and judged in the background. With `dry_run` nothing is written.
-        Raises TransferError, which names the line, NotFoundError, StoreMismatchError,
-        MemoryOffError.
+        with `agent_id`, and judged in the background. Of chats and of mem0's memories, a part that
+        cannot be read is left out and named in `unread`. With `dry_run` nothing is written.
+        Raises TransferError, which names the line, if an export has anything wrong or the file is
+        nothing of that kind; NotFoundError, StoreMismatchError, MemoryOffError.
         """
         found: Imported = self._call(
             "import_file",
@@ -764,11 +766,12 @@ class AsyncMethods(_Awaits):
         A sentence is refused if it is known or a secret. Messages are those of OpenAI or LangChain,
         or pairs such as ("user", "hi"); system and tool messages are left out, an image becomes
         "[image]" (docs/messages.md). They are observed as turns of the session, each once, however
-        often they are given; without a model they wait. `at` is a datetime, an ISO 8601 string or
-        seconds since 1970. Raises MessageError for an invalid message, sentence or time;
-        EndpointError or EmbedderError if nothing can be judged now, in which case the messages are
-        stored and wait; AnswerError if the model's answers cannot be used, in which case they are
-        stored and set aside. Raises MemoryOffError if the user wants nothing to be stored.
+        often they are given; without a model they wait. `at` is a datetime, an ISO 8601 string, or
+        seconds or milliseconds since 1970. Raises MessageError for an invalid message, sentence or
+        time; EndpointError or EmbedderError if nothing can be judged now, in which case the
+        messages are stored and wait; AnswerError if the model's answers cannot be used, in which
+        case they are stored and set aside. Raises MemoryOffError if the user wants nothing to be
+        stored.
         """
         found: list[LedgerEntry] = await self._call(
             "remember",
@@ -1057,13 +1060,14 @@ class AsyncMethods(_Awaits):
     ) -> Imported:
         """Take what is in a file and not in the store; return what was taken and what was not.
 
-        The file is checked as a whole before anything is written. Nothing is overwritten: importing
+        The file is read as a whole before anything is written. Nothing is overwritten: importing
         twice is importing once, and an import that was interrupted goes on where it was. `user_id`
         refuses an export with records of others; of mem0's memories only theirs are taken, and
         those that name nobody. Chats need it: their turns are observed at their own times, as held
-        with `agent_id`, and judged in the background. With `dry_run` nothing is written.
-        Raises TransferError, which names the line, NotFoundError, StoreMismatchError,
-        MemoryOffError.
+        with `agent_id`, and judged in the background. Of chats and of mem0's memories, a part that
+        cannot be read is left out and named in `unread`. With `dry_run` nothing is written.
+        Raises TransferError, which names the line, if an export has anything wrong or the file is
+        nothing of that kind; NotFoundError, StoreMismatchError, MemoryOffError.
         """
         found: Imported = await self._call(
             "import_file",

@@ -1,5 +1,6 @@
 """Arriving: a file is recognised, and taken by who reads its kind."""
 
+import asyncio
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable
 from datetime import datetime
@@ -87,7 +88,8 @@ def source_of(file: Path, named: ImportSource | str = ImportSource.AUTO) -> Impo
 async def take_chats(
     listener: Listener, file: Path, source: ImportSource, *, dry_run: bool
 ) -> Imported:
-    """Import chats of a kind: their turns are observed."""
+    """Import chats of a kind: their turns are observed. Raises TransferError, StoreError."""
+    await asyncio.to_thread(_check_size, file, listener.settings.max_import)
     return await tell_chats(listener, file, READERS[source], source=source, dry_run=dry_run)
 
 
@@ -100,8 +102,22 @@ async def take_file(
     dry_run: bool,
     wake: Callable[[str], None],
     now: datetime,
+    limit: int,
 ) -> Imported:
-    """Import a file of a kind; `wake` is called with users whose turns wait to be judged."""
+    """Import a file of a kind; `wake` is called with users whose turns wait to be judged.
+
+    `limit` is how many bytes one may have that is read as a whole.
+    """
     if source is ImportSource.MEM0:
+        await asyncio.to_thread(_check_size, file, limit)
         return await import_mem0(knowledge, file, user_id=user_id, dry_run=dry_run, now=now)
     return await import_export(knowledge, file, user_id=user_id, dry_run=dry_run, wake=wake)
+
+
+def _check_size(file: Path, limit: int) -> None:
+    """Raise TransferError for a file that holds more than `limit` bytes, unpacked."""
+    if (size := chatgpt.size_of(file)) > limit:
+        raise TransferError(
+            f"{file} holds {size / 1e6:,.1f} MB, and {limit / 1e6:,.1f} MB are taken: set "
+            "SOUFFLEUR_MAX_IMPORT to more bytes if you trust it"
+        )

@@ -8,22 +8,23 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
-from json import JSONDecodeError, JSONDecoder
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
-from zipfile import BadZipFile, ZipFile, is_zipfile
+from typing import IO, Any
+from zipfile import BadZipFile, ZipFile, ZipInfo, is_zipfile
 
 from souffleur.contents import read_content
 from souffleur.errors import MessageError, TransferError
+from souffleur.knowledge.language.plain_text import mend, single_line
 from souffleur.moments import read_moment
-from souffleur.moving.chats import Chat, ChatMessage, fields_of
+from souffleur.moving.chats import NAMED, Chat, ChatMessage, Unread, fields_of
+from souffleur.moving.json_parts import elements_of
 
-MAX_UNPACKED = 2 << 30
-"""Bytes of conversations that an archive may hold."""
 _MEMBER = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json")
 """Where an archive has conversations; large exports have several such files."""
-_SAID = frozenset({"text", "multimodal_text"})
+_SAID = ("text", "multimodal_text")
 """Types of contents that are said; others are calls of tools, thoughts, instructions."""
 _PARTS = {
     "image_asset_pointer": "image",
@@ -36,6 +37,7 @@ _MARKS = re.compile("\ue200.*?\ue201|[\ue200-\ue20f]|【\\d+[†:][^】]*】", r
 
 TOOLS = "message: of a tool or the system, or not shown"
 BRANCHES = "message: of an earlier version of the conversation"
+_ODD = "it has a field of another form than ChatGPT writes"
 _UNWANTED = "conversation: not to be remembered, as it says itself"
 
 
@@ -44,89 +46,79 @@ def looks_like(head: bytes) -> bool:
     return b'"mapping"' in head and head.startswith((b"[", b"{"))
 
 
-def read_chatgpt(file: Path) -> Iterator[Chat]:
+def size_of(file: Path) -> int:
+    """Return the bytes of the conversations of an export, unpacked. Raises TransferError."""
+    if not is_zipfile(file):
+        return file.stat().st_size
+    with _unpacking(file), ZipFile(file) as archive:
+        return sum(one.file_size for one in _members(archive))
+
+
+def read_chatgpt(file: Path) -> Iterator[Chat | Unread]:
     """Yield the conversations of an export: its archive, or a file `conversations.json` of it.
 
-    Raises TransferError, which names the file and the conversation.
+    A conversation or message that cannot be read is named. Raises TransferError if it is no export.
     """
-    for name, text in _texts(file):
-        for number, found in _conversations(text, name):
-            where = f"{name}, conversation {number}"
-            if not isinstance(found, dict) or not isinstance(found.get("mapping"), dict):
-                raise TransferError(f"{where} has no messages below `mapping`")
-            try:
-                chat = _chat(found, where)
-            except (TypeError, ValueError, AttributeError):
-                raise TransferError(
-                    f"{where} has a field of another form than ChatGPT writes"
-                ) from None
-            yield chat
+    with _unpacking(file):
+        for name, text in _texts(file):
+            for number, found in elements_of(text, name):
+                where = f"{name}, conversation {number}".removeprefix(f"{file}, ")
+                yield from _conversation(found, where)
 
 
-def _texts(file: Path) -> Iterator[tuple[str, str]]:
-    """Yield the names of the files that hold conversations, and their texts."""
+@contextmanager
+def _unpacking(file: Path) -> Iterator[None]:
     try:
-        if not is_zipfile(file):
-            yield str(file), file.read_text(encoding="utf-8-sig")
-            return
-        with ZipFile(file) as archive:
-            members = [one for one in archive.infolist() if _MEMBER.fullmatch(one.filename)]
-            if not members:
-                raise TransferError(f"{file} holds no conversations.json")
-            if sum(one.file_size for one in members) > MAX_UNPACKED:
-                raise TransferError(f"{file} holds more than {MAX_UNPACKED >> 30} GB")
-            for one in sorted(members, key=lambda member: member.filename):
-                yield f"{file}: {one.filename}", archive.read(one).decode("utf-8-sig")
+        yield
     except UnicodeDecodeError:
         raise TransferError(f"{file} is no JSON in UTF-8") from None
     except (BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError) as error:
         raise TransferError(f"{file} cannot be unpacked: {error}") from None
 
 
-def _conversations(text: str, name: str) -> Iterator[tuple[int, Any]]:
-    """Yield each conversation with its number; one at a time, as exports are large."""
-    decoder, place, number = JSONDecoder(), _after(text, 0), 0
-    many = text[place : place + 1] == "["
-    place += many
+def _texts(file: Path) -> Iterator[tuple[str, IO[str]]]:
+    """Yield the names of the files that hold conversations, and these files."""
+    if not is_zipfile(file):
+        with file.open(encoding="utf-8-sig") as text:
+            yield str(file), text
+        return
+    with ZipFile(file) as archive:
+        members = sorted(_members(archive), key=lambda member: member.filename)
+        if not members:
+            raise TransferError(f"{file} holds no conversations.json")
+        for one in members:
+            with archive.open(one) as packed, TextIOWrapper(packed, "utf-8-sig") as text:
+                yield f"{file}, {one.filename}", text
+
+
+def _members(archive: ZipFile) -> list[ZipInfo]:
+    return [one for one in archive.infolist() if _MEMBER.fullmatch(one.filename)]
+
+
+def _conversation(found: Any, where: str) -> Iterator[Chat | Unread]:
+    """Yield a conversation, and what of it cannot be read."""
+    title = fields_of(found).get("title")
+    named = f"{where} {single_line(mend(title))[:NAMED]!r}" if isinstance(title, str) else where
     try:
-        while (place := _after(text, place)) < len(text) and text[place] != "]":
-            number += 1
-            found, place = decoder.raw_decode(text, place)
-            yield number, found
-            place = _after(text, place)
-            if not many:
-                break
-            if text[place : place + 1] not in (",", "]", ""):
-                raise JSONDecodeError("", text, place)
-            place += text[place : place + 1] == ","
-    except JSONDecodeError as error:
-        raise TransferError(
-            f"{name}, conversation {number}, line {error.lineno}: this is no JSON"
-        ) from None
-    except RecursionError:
-        raise TransferError(f"{name}, conversation {number}: nested too deeply") from None
-    except ValueError:  # of more digits than Python reads
-        raise TransferError(f"{name}, conversation {number}: a number is too long") from None
-    if many and text[place : place + 1] != "]":
-        raise TransferError(f"{name} ends after conversation {number}: it was cut")
+        yield from _chat(fields_of(found), named)
+    except TransferError as error:
+        yield Unread("conversation", named, str(error))
+    except (TypeError, ValueError, AttributeError):
+        yield Unread("conversation", named, _ODD)
 
 
-def _after(text: str, place: int) -> int:
-    """Return the place of the next character that is no space."""
-    while text[place : place + 1].isspace():
-        place += 1
-    return place
-
-
-def _chat(found: Mapping[str, Any], where: str) -> Chat:
-    id = found.get("conversation_id") or found.get("id")
+def _chat(found: Mapping[str, Any], where: str) -> Iterator[Chat | Unread]:
+    """Yield a conversation, and what of it cannot be read. Raises TransferError."""
+    id, mapping = found.get("conversation_id") or found.get("id"), found.get("mapping")
     if not isinstance(id, str) or not id:
-        raise TransferError(f"{where} has no id")
+        raise TransferError("it has no id")
     session_id, begun = f"chatgpt-{id}", _time(found.get("create_time"))
     if found.get("is_do_not_remember"):
-        return Chat(session_id, (), begun, Counter({_UNWANTED: 1}))
-    mapping = found["mapping"]
-    path = _path(mapping, found.get("current_node"), where)
+        yield Chat(session_id, (), begun, Counter({_UNWANTED: 1}))
+        return
+    if not isinstance(mapping, dict):
+        raise TransferError("it has no messages below `mapping`")
+    path = _path(mapping, found.get("current_node"))
     left_out: Counter[str] = Counter()
     if branched := sum(_is_said(mapping[name]) for name in mapping.keys() - path):
         left_out[BRANCHES] = branched
@@ -134,14 +126,18 @@ def _chat(found: Mapping[str, Any], where: str) -> Chat:
     for name in path:
         node = mapping[name]
         if _is_said(node):
-            messages.append(_message(name, node["message"], where))
+            try:
+                messages.append(_message(name, node["message"]))
+            except (MessageError, TypeError) as error:
+                why = str(error) if isinstance(error, MessageError) else _ODD
+                yield Unread("message", f"{where}, message {name[:NAMED]!r}", why)
         elif _has_words(node):
             left_out[TOOLS] += 1
-    return Chat(session_id, tuple(messages), begun, left_out)
+    yield Chat(session_id, tuple(messages), begun, left_out)
 
 
-def _path(mapping: Mapping[str, Any], current: object, where: str) -> list[str]:
-    """Return the ids of the nodes from the root to the current one."""
+def _path(mapping: Mapping[str, Any], current: object) -> list[str]:
+    """Return the ids of the nodes from the root to the current one. Raises TransferError."""
     path: dict[str, None] = {}
     known = isinstance(current, str) and current in mapping
     name: Any = current if known else _latest_leaf(mapping)
@@ -149,7 +145,7 @@ def _path(mapping: Mapping[str, Any], current: object, where: str) -> list[str]:
         node = mapping.get(name)
         if not isinstance(node, dict) or name in path:
             fault = "comes back to itself" if name in path else "leads to no message"
-            raise TransferError(f"{where}: the way from its last message to its first {fault}")
+            raise TransferError(f"the way from its last message to its first {fault}")
         path[name] = None
         name = node.get("parent")
     return [*reversed(path)]
@@ -181,18 +177,17 @@ def _is_said(node: object) -> bool:
 
 def _has_words(node: object) -> bool:
     content = fields_of(fields_of(fields_of(node).get("message")).get("content"))
-    return any(one for one in content.get("parts") or [content.get("text")])
+    parts = content.get("parts")
+    return any(parts if isinstance(parts, list) and parts else [content.get("text")])
 
 
-def _message(name: str, message: Mapping[str, Any], where: str) -> ChatMessage:
+def _message(name: str, message: Mapping[str, Any]) -> ChatMessage:
+    """Return a message. Raises MessageError for contents that cannot be read."""
     content, metadata = message["content"], fields_of(message.get("metadata"))
     parts = content.get("parts")
     if not isinstance(parts, list):
-        raise TransferError(f"{where}: message {name} has no list of parts")
-    try:
-        said = [read_content(_part(one)) for one in parts]
-    except MessageError as error:
-        raise TransferError(f"{where}: message {name}: {error}") from None
+        raise MessageError("it has no list of parts")
+    said = [read_content(_part(one)) for one in parts]
     shown = sum(isinstance(one, dict) for one in parts)
     files = max(0, len(metadata.get("attachments") or ()) - shown)
     text = "\n".join(filter(None, [*said, *["[file]"] * files]))

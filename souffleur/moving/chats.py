@@ -23,6 +23,20 @@ class ChatMessage:
 
 
 @dataclass(frozen=True)
+class Unread:
+    """A part of a file that cannot be read: it is left out, and what is around it is taken."""
+
+    kind: str
+    """What it is: conversation, message, memory."""
+    name: str
+    """Which one it is, without the name of the file."""
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.why}"
+
+
+@dataclass(frozen=True)
 class Chat:
     """A conversation."""
 
@@ -34,6 +48,8 @@ class Chat:
     """When it began, for messages without a time."""
     left_out: Counter[str] = field(default_factory=Counter)
     """What of it is not told, by kind and reason."""
+    former: "Chat | None" = None
+    """The same with the ids that earlier versions gave it, if they are others."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +64,17 @@ class ChatTurn:
     assistant: str = ""
 
 
+NAMED = 60
+"""Characters of a title or an id by which a part is named."""
+MAX_LISTED = 1000
+"""Parts that cannot be read which are named; all are counted."""
 NO_QUESTION = "message: before the user says anything"
 """What is left out: greetings, which are the same in every chat."""
+
+
+def listed(unread: Sequence[Unread]) -> tuple[str, ...]:
+    """Return what could not be read, in words; half of a character is mended."""
+    return tuple(mend(str(one)) for one in unread[:MAX_LISTED])
 
 
 def fields_of(value: object) -> Mapping[str, Any]:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,13 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.people import sphere_of
 from souffleur.moments import moment
+from souffleur.moving.chats import NAMED, Unread, fields_of, listed
+from souffleur.moving.json_parts import read_json
 
 _LISTS = ("results", "memories")
 """Where the memories are, if the file is no list itself."""
+BARE = "it has no id or no memory"
+ODD = "blank, too long, or with a field that cannot be read"
 
 
 async def import_mem0(
@@ -32,16 +36,22 @@ async def import_mem0(
 ) -> Imported:
     """Take each memory that was not taken before, as a sentence, by rules and without a model.
 
-    With `user_id` only that user's are taken, and those that name no user are theirs. Raises
-    TransferError if the file is something else; then nothing is written.
+    With `user_id` only that user's are taken, and those that name no user are theirs; one that
+    cannot be read is named. Raises TransferError if the file is something else; then nothing is
+    written.
     """
     new: Counter[str] = Counter()
     known: Counter[str] = Counter()
     skipped: Counter[str] = Counter()
-    for record in await asyncio.to_thread(_records, file):
+    unread: list[Unread] = []
+    for number, record in enumerate(await asyncio.to_thread(_records, file), 1):
         verdict = _verdict(record, user_id, now)
         if isinstance(verdict, str):
             skipped[f"memory: {verdict}"] += 1
+            if verdict in (BARE, ODD):
+                id = fields_of(record).get("id")
+                name = f"memory {number}" + (f" {str(id)[:NAMED]!r}" if id else "")
+                unread.append(Unread("memory", name, verdict))
         elif await knowledge.journal.get_entries([entry_id(verdict.id, 0)]):
             known["memory"] += 1
         elif (await knowledge.choices.find(verdict.user_id)).keeps_out:
@@ -57,12 +67,12 @@ async def import_mem0(
             else:
                 new["memory"] += 1
     counts = {"new": dict(new), "known": dict(known), "skipped": dict(sorted(skipped.items()))}
-    return Imported(source="mem0", dry_run=dry_run, **counts)
+    return Imported(source="mem0", dry_run=dry_run, unread=listed(unread), **counts)
 
 
-def _records(file: Path) -> Sequence[Mapping[str, Any]]:
+def _records(file: Path) -> Sequence[Any]:
     try:
-        found = json.loads(file.read_bytes())
+        found = read_json(file.read_bytes().decode("utf-8-sig"))
     except json.JSONDecodeError as error:
         raise TransferError(f"{file}, line {error.lineno}: this is no JSON") from None
     except (ValueError, RecursionError):
@@ -71,14 +81,19 @@ def _records(file: Path) -> Sequence[Mapping[str, Any]]:
         found = next((found[name] for name in _LISTS if name in found), None)
     if not isinstance(found, list):
         raise TransferError(f"{file} holds no list of memories: write what get_all returns")
-    for number, one in enumerate(found, 1):
-        if not isinstance(one, dict) or not {"id", "memory"} <= one.keys():
-            raise TransferError(f"{file}: memory {number} has no id or no memory")
+    if found and not any(map(_is_memory, found)):
+        raise TransferError(f"{file} holds no memory with an id: write what get_all returns")
     return found
 
 
-def _verdict(record: Mapping[str, Any], user_id: str | None, now: datetime) -> Verdict | str:
+def _is_memory(record: object) -> bool:
+    return {"id", "memory"} <= fields_of(record).keys()
+
+
+def _verdict(record: Any, user_id: str | None, now: datetime) -> Verdict | str:
     """Return the verdict on a memory of mem0's, or why it is not taken."""
+    if not _is_memory(record):
+        return BARE
     whose = record.get("user_id") or user_id
     if whose is None:
         return "it names no user: say whose it is"
@@ -88,7 +103,7 @@ def _verdict(record: Mapping[str, Any], user_id: str | None, now: datetime) -> V
         until = _time(record.get("expiration_date"), now)
         if until and until <= now:
             return "expired"
-        since = _time(record.get("created_at"), now)
+        since = _since(record.get("created_at"), now)
         metadata, topics = record.get("metadata"), record.get("categories") or ()
         topics = (topics,) if isinstance(topics, str) else topics
         add = Add(
@@ -110,7 +125,15 @@ def _verdict(record: Mapping[str, Any], user_id: str | None, now: datetime) -> V
             ops=(add,),
         )
     except (ValueError, IdentityError, MessageError, TypeError):
-        return "blank, too long, or with a field that cannot be read"
+        return ODD
+
+
+def _since(value: object, now: datetime) -> datetime | None:
+    """Return since when a memory holds; `None` if that is not said, or cannot be read."""
+    try:
+        return _time(value, now)
+    except MessageError:
+        return None
 
 
 def _time(value: object, now: datetime) -> datetime | None:

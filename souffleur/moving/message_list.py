@@ -7,8 +7,10 @@ from typing import Any
 
 from souffleur.errors import MessageError, TransferError
 from souffleur.knowledge.operation import derive_id
-from souffleur.messages import Exchanged, to_turns
-from souffleur.moving.chats import Chat, ChatMessage
+from souffleur.messages import TIMES, Exchanged, to_turns
+from souffleur.moments import is_moment
+from souffleur.moving.chats import Chat, ChatMessage, Unread
+from souffleur.moving.json_parts import lines_of, read_json
 
 
 def looks_like(head: bytes) -> bool:
@@ -16,63 +18,59 @@ def looks_like(head: bytes) -> bool:
     return head.startswith((b"{", b"[")) and b'"role"' in head and b'"content"' in head
 
 
-def read_messages(file: Path) -> Iterator[Chat]:
+def read_messages(file: Path) -> Iterator[Chat | Unread]:
     """Yield the sessions of a list of messages, by their `session_id` if they have one.
 
     The file is a list, an object with `messages`, or one message a line; see docs/messages.md for
-    what a message may be. Raises TransferError, which names the line or the message.
+    what a message may be. One that is none is named, and left out. Raises TransferError if the file
+    is no list of messages.
     """
     sessions: dict[str | None, list[Any]] = {}
-    for message in _messages(file):
-        named = message.get("session_id") if isinstance(message, dict) else None
-        sessions.setdefault(None if named is None else str(named), []).append(message)
-    for name, messages in sessions.items():
-        whose = f"{file}, session {name!r}" if name else str(file)
+    for found in _messages(file):
+        if isinstance(found, Unread):
+            yield found
+            continue
+        where, message = found
         try:
-            turns = to_turns(messages)
+            to_turns([_timed(message)])
         except MessageError as error:
-            raise TransferError(f"{whose}: {error}") from None
-        if turns:
+            yield Unread("message", where, str(error).removeprefix("message 0: "))
+            continue
+        named = message.get("session_id") if isinstance(message, dict) else None
+        sessions.setdefault(None if named is None else str(named), []).append(_timed(message))
+    for name, messages in sessions.items():
+        if turns := to_turns(messages):
             first = turns[0]
             session_id = name or f"messages-{derive_id('messages', first.user, first.assistant)}"
             yield Chat(session_id, tuple(one for turn in turns for one in _said(turn)))
 
 
-def _messages(file: Path) -> list[Any]:
+def _messages(file: Path) -> Iterator[tuple[str, Any] | Unread]:
+    """Yield each message with what it is called in the file. Raises TransferError."""
     try:
-        text = file.read_text(encoding="utf-8-sig")
-        found = [*_lines(text, file)] if _is_lines(text) else json.loads(text)
-    except UnicodeDecodeError:
-        raise TransferError(f"{file} is no JSON in UTF-8") from None
-    except json.JSONDecodeError as error:
-        raise TransferError(f"{file}, line {error.lineno}: this is no JSON") from None
+        found = read_json(file.read_text(encoding="utf-8-sig"))
     except RecursionError:
         raise TransferError(f"{file} is nested too deeply") from None
-    except ValueError:  # of more digits than Python reads
-        raise TransferError(f"{file}: a number is too long") from None
+    except ValueError as error:
+        lines = [*lines_of(file)]
+        if sum(isinstance(one, Unread) for one in lines) * 2 > len(lines):
+            if isinstance(error, json.JSONDecodeError):
+                raise TransferError(f"{file}, line {error.lineno}: this is no JSON") from None
+            raise TransferError(f"{file} is no JSON in UTF-8") from None
+        yield from (one if isinstance(one, Unread) else (f"line {one[0]}", one[1]) for one in lines)
+        return
     if isinstance(found, dict):
-        found = found.get("messages")
+        found = found.get("messages", [found])
     if not isinstance(found, list):
         raise TransferError(f"{file} holds no list of messages")
-    return found
+    yield from ((f"message {number}", one) for number, one in enumerate(found))
 
 
-def _is_lines(text: str) -> bool:
-    """Return whether the first line is a whole message."""
-    try:
-        first = json.loads(text.lstrip().partition("\n")[0])
-    except ValueError:
-        return False
-    return isinstance(first, dict) and "messages" not in first
-
-
-def _lines(text: str, file: Path) -> Iterator[Any]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            try:
-                yield json.loads(line)
-            except ValueError:
-                raise TransferError(f"{file}, line {number}: this is no JSON") from None
+def _timed(message: Any) -> Any:
+    """Return a message without a time that cannot be read: it was said with the one before it."""
+    if not isinstance(message, dict):
+        return message
+    return {key: one for key, one in message.items() if key not in TIMES or is_moment(one)}
 
 
 def _said(turn: Exchanged) -> tuple[ChatMessage, ChatMessage]:

@@ -4,22 +4,26 @@ The first line tells of the chat, in group chats of some versions there is none.
 several replies (swipes), `mes` is the one that was chosen.
 """
 
-import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
-from souffleur.errors import MessageError, TransferError
+from souffleur.errors import MessageError
 from souffleur.knowledge.language.plain_text import mend
 from souffleur.knowledge.operation import derive_id
 from souffleur.moments import read_moment
-from souffleur.moving.chats import Chat, ChatMessage, fields_of
+from souffleur.moving.chats import Chat, ChatMessage, Unread, fields_of
+from souffleur.moving.json_parts import lines_of
 
 HIDDEN = "message: hidden, or SillyTavern's own"
 ASIDE = "message: a narrator's or a comment"
+MAX_DATE = 100
+"""Characters of a time, for ids."""
 _OWN = "SillyTavern System"
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WRITTEN = re.compile(r"(\w{3})\w* (\d{1,2}), (\d{4}) (\d{1,2}):(\d{2}) ?([ap])m", re.I)
@@ -39,27 +43,46 @@ def looks_like(head: bytes) -> bool:
     return first.startswith(b"{") and (named or (b'"mes"' in first and b'"is_user"' in first))
 
 
-def read_sillytavern(file: Path) -> Iterator[Chat]:
-    """Yield the chat of a file. Raises TransferError, which names the file and the line."""
-    lines = [*_lines(file)]
-    head = lines.pop(0)[1] if lines and "mes" not in lines[0][1] else {}
-    if not lines:
-        return
+def read_sillytavern(file: Path) -> Iterator[Chat | Unread]:
+    """Yield the chat of a file, and the lines of it that cannot be read."""
+    lines: list[dict[str, Any]] = []
+    head: Mapping[str, Any] = {}
+    for found in lines_of(file):
+        if isinstance(found, Unread):
+            yield found
+        elif isinstance(found[1].get("mes"), str):
+            lines.append(found[1])
+        elif not (lines or head):
+            head = found[1]
+        else:
+            yield Unread("message", f"line {found[0]}", "a message without `mes`")
+    if lines and _at_once(lines):
+        yield replace(_chat(head, lines, by_words=True), former=_chat(head, lines))
+    elif lines:
+        yield _chat(head, lines)
+
+
+def _chat(
+    head: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], *, by_words: bool = False
+) -> Chat:
+    """Return a chat, with ids made of the times or, as these cannot tell, of the words as well."""
     left_out: Counter[str] = Counter()
     messages: list[ChatMessage] = []
-    several = len({one.get("name") for _, one in lines if _is_reply(one)}) > 1
+    several = len({str(one.get("name")) for one in lines if _is_reply(one)}) > 1
     seen: Counter[str] = Counter()
-    for where, one in lines:
-        if not isinstance(one.get("mes"), str):
-            raise TransferError(f"{where}: a message without `mes`")
-        date = str(one.get("send_date"))
+    so_far = ""
+    for one in lines:
+        date = mend(str(one.get("send_date")))[:MAX_DATE]
         seen[date] += 1
         if why := _unsaid(one):
             left_out[why] += 1
-        else:
-            messages.append(_message(f"{date}#{seen[date]}", one, several=several))
-    begun = read_date(head.get("create_date"))
-    yield Chat(_session_id(lines[0][1]), tuple(messages), begun, left_out)
+            continue
+        if by_words and (so_far or one.get("is_user")):  # a greeting may be another one later
+            so_far = derive_id(so_far, mend(one["mes"]))
+        id = f"{date}#{so_far or seen[date]}"
+        messages.append(_message(id, one, several=several))
+    session_id = _session_id(lines[0], _first_words(messages) if by_words else ())
+    return Chat(session_id, tuple(messages), read_date(head.get("create_date")), left_out)
 
 
 def read_date(value: object) -> datetime | None:
@@ -73,15 +96,9 @@ def read_date(value: object) -> datetime | None:
     ('2025-10-01 08:30:00+00:00', None, None)
     """
     try:
-        if isinstance(value, str) and value.isdigit():
-            value = int(value)
-        if isinstance(value, int | float):
-            return read_moment(value / 1000)
-        if isinstance(value, str):
-            return _from_words(value) or read_moment(value)
-    except (MessageError, ValueError, OverflowError):
-        pass
-    return None
+        return (isinstance(value, str) and _from_words(value)) or read_moment(value)
+    except (MessageError, ValueError):
+        return None
 
 
 def _from_words(text: str) -> datetime | None:
@@ -98,27 +115,27 @@ def _from_words(text: str) -> datetime | None:
     return read_moment(f"{day}T{time}")
 
 
-def _lines(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    with file.open(encoding="utf-8-sig") as lines:
-        number = 0
-        try:
-            for number, line in enumerate(lines, 1):
-                if not line.strip():
-                    continue
-                found = json.loads(line)
-                if not isinstance(found, dict):
-                    raise TransferError(f"{file}, line {number}: this is no message")
-                yield f"{file}, line {number}", found
-        except UnicodeDecodeError:
-            raise TransferError(f"{file}, after line {number}: this is no UTF-8") from None
-        except (ValueError, RecursionError):
-            raise TransferError(f"{file}, line {number}: this is no JSON") from None
+def _at_once(lines: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether the times are those of a conversion, or none: nobody answers within a second.
+
+    The first two messages tell, so that a chat that goes on stays the same one.
+    """
+    first, *rest = (read_date(one.get("send_date")) for one in lines[:2])
+    if first is None or None in rest:
+        return True
+    return any(abs(one.timestamp() - first.timestamp()) < 1 for one in rest if one)
 
 
-def _session_id(first: Mapping[str, Any]) -> str:
+def _session_id(first: Mapping[str, Any], words: Sequence[str]) -> str:
     """Return the same id for a chat and its branches, whatever their files are called."""
     name, date = (mend(str(first.get(field))) for field in ("name", "send_date"))
-    return f"sillytavern-{derive_id('sillytavern', name, date)}"
+    return f"sillytavern-{derive_id('sillytavern', name, date, *words)}"
+
+
+def _first_words(messages: Sequence[ChatMessage]) -> tuple[str, ...]:
+    """Return what the user says first, and the reply to it."""
+    told = [*dropwhile(lambda one: not one.by_user, messages)]
+    return tuple(mend(one.text) for one in told[:2])
 
 
 def _unsaid(message: Mapping[str, Any]) -> str:

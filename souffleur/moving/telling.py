@@ -14,7 +14,7 @@ from souffleur.errors import IdentityError, StoreError, TransferError
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.importing import DIFFERS, Imported
 from souffleur.knowledge.talk.turn import Turn, digest_of, turn_point_id
-from souffleur.moving.chats import Chat, ChatTurn, in_order, turns_of
+from souffleur.moving.chats import NAMED, Chat, ChatTurn, Unread, in_order, listed, turns_of
 from souffleur.moving.estimate import estimate
 from souffleur.whispering.tokens import counter_for
 
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from souffleur.knowledge.journal import Journal
     from souffleur.settings import Settings
 
-Reader = Callable[[Path], Iterable[Chat]]
+Reader = Callable[[Path], Iterable[Chat | Unread]]
 """Reads the chats of a file. Raises TransferError."""
+_Forms = tuple[Sequence[ChatTurn], Sequence[ChatTurn]]
 _PAGE = 64
 """Turns that are looked up at once."""
 
@@ -50,6 +51,11 @@ class _Tally:
     new: list[ChatTurn] = field(default_factory=list)
     known: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
+    unread: list[Unread] = field(default_factory=list)
+
+    def leave_out(self, part: Unread) -> None:
+        self.unread.append(part)
+        self.skipped[f"{part.kind}: it cannot be read"] += 1
 
 
 async def tell_chats(
@@ -60,9 +66,9 @@ async def tell_chats(
     A turn that is there with other words is left as it is, unless it had no reply yet. Raises
     TransferError, StoreError; what was taken by then stays, and the same import goes on from there.
     """
-    settings = listener.settings
-    turns, skipped = await asyncio.to_thread(_read, file, read, listener.zone, listener.now)
-    tally = _Tally(skipped=skipped)
+    settings, tally = listener.settings, _Tally()
+    chats = await asyncio.to_thread(_read, listener, file, read, tally)
+    turns = [*in_order([await _choose(listener, forms) for forms in chats])]
     left = Counter(turn.session_id for turn in turns)
     following, told = iter(turns), set[str]()
     while page := list(islice(following, _PAGE)):
@@ -92,34 +98,52 @@ async def tell_chats(
         new={"turn": len(tally.new)} if tally.new else {},
         known={"turn": tally.known} if tally.known else {},
         skipped=dict(sorted(tally.skipped.items())),
+        unread=listed(tally.unread),
         **asdict(needed),
     )
 
 
-def _read(
-    file: Path, read: Reader, zone: tzinfo, now: datetime
-) -> tuple[list[ChatTurn], Counter[str]]:
-    """Return the turns of all chats of a file in their order, and what was left out."""
-    skipped: Counter[str] = Counter()
-    chats: list[Sequence[ChatTurn]] = []
+def _read(listener: Listener, file: Path, read: Reader, tally: _Tally) -> list[_Forms]:
+    """Return the turns of each chat of a file, with the ids of today and those of before.
+
+    Raises TransferError if nothing of the file can be read.
+    """
+    chats: list[_Forms] = []
     for chat in read(file):
-        turns, left_out = turns_of(chat, zone=zone, now=now)
-        _check_ids(file, turns)
-        chats.append(turns)
-        skipped += left_out
-    return [*in_order(chats)], skipped
-
-
-def _check_ids(file: Path, turns: Sequence[ChatTurn]) -> None:
-    """Raise TransferError for a turn that could not be observed by its ids."""
-    for turn in turns:
+        if isinstance(chat, Unread):
+            tally.leave_out(chat)
+            continue
+        turns, left_out = turns_of(chat, zone=listener.zone, now=listener.now)
         try:
-            check_id(turn.session_id, "session_id")
-            check_id(turn.turn_id, "turn_id")
+            _check_ids(turns)
         except IdentityError as error:
-            raise TransferError(
-                f"{file}: {error}; it is the session {turn.session_id[:40]!r}"
-            ) from None
+            name = f"session {turns[0].session_id[:NAMED]!r}"
+            tally.leave_out(Unread("conversation", name, str(error)))
+            continue
+        former = chat.former and turns_of(chat.former, zone=listener.zone, now=listener.now)
+        chats.append((turns, former[0] if former else ()))
+        tally.skipped += left_out
+    if tally.unread and not chats:
+        told = "; ".join(listed(tally.unread[:3]))
+        raise TransferError(f"{file} has nothing that can be read: {told}")
+    return chats
+
+
+async def _choose(listener: Listener, forms: _Forms) -> Sequence[ChatTurn]:
+    """Return the turns of a chat with the ids by which the store has it; else those of today."""
+    today, former = forms
+    if not (former and today):
+        return today
+    there = await _there(listener, former[:1])
+    digests = await asyncio.to_thread(_digests, listener, former[:1])
+    return former if any(digests[turn.id] == turn.digest for turn in there.values()) else today
+
+
+def _check_ids(turns: Sequence[ChatTurn]) -> None:
+    """Raise IdentityError for a turn that could not be observed by its ids."""
+    for turn in turns:
+        check_id(turn.session_id, "session_id")
+        check_id(turn.turn_id, "turn_id")
 
 
 def _point_id(listener: Listener, turn: ChatTurn) -> str:

@@ -1,6 +1,8 @@
 """Reading of ChatGPT's export."""
 
 import json
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 from souffleur.errors import TransferError
 from souffleur.moving.arriving import ImportSource, source_of
 from souffleur.moving.chatgpt import BRANCHES, TOOLS, read_chatgpt
-from souffleur.moving.chats import Chat
+from souffleur.moving.chats import Chat, Unread
 
 BEGUN = 1704276000.0
 """2024-01-03 10:00 UTC."""
@@ -97,6 +99,20 @@ def written(folder: Path, what: Any) -> Path:
     return file
 
 
+def split(parts: Iterable[Chat | Unread]) -> tuple[list[Chat], list[str]]:
+    """Return the chats of a file, and what cannot be read."""
+    found = [*parts]
+    chats = [one for one in found if isinstance(one, Chat)]
+    return chats, [str(one) for one in found if isinstance(one, Unread)]
+
+
+def chats_of(file: Path) -> list[Chat]:
+    """Return the chats of a file, all of which can be read."""
+    chats, unread = split(read_chatgpt(file))
+    assert not unread
+    return chats
+
+
 def said(chat: Chat) -> list[tuple[bool, str]]:
     """What was said in a chat."""
     return [(one.by_user, one.text) for one in chat.messages]
@@ -106,7 +122,7 @@ def test_what_was_shown_last_is_read(tmp_path: Path) -> None:
     """The current branch alone, with words for images; what nobody said is counted."""
     file = written(tmp_path, [TEA])
     assert source_of(file) is ImportSource.CHATGPT
-    (chat,) = read_chatgpt(file)
+    (chat,) = chats_of(file)
     assert chat.session_id == "chatgpt-c1"
     assert said(chat) == [
         (True, "I drink green tea."),
@@ -130,7 +146,7 @@ def test_an_archive(tmp_path: Path) -> None:
         archive.writestr("conversations-001.json", json.dumps([other]))
         archive.writestr("conversations-000.json", json.dumps([TEA]))
     assert source_of(file) is ImportSource.CHATGPT
-    tea, unwanted = read_chatgpt(file)
+    tea, unwanted = chats_of(file)
     assert (len(tea.messages), unwanted.messages) == (5, ())
     assert unwanted.left_out.total() == 1
 
@@ -139,7 +155,7 @@ def test_a_conversation_alone(tmp_path: Path) -> None:
     """One without a current message ends with the one written last."""
     said_twice = [node("1", "root", "user", "a"), node("2", "root", "user", "b")]
     lone = {**conversation(*said_twice, current="1"), "current_node": None}
-    (chat,) = read_chatgpt(written(tmp_path, lone))
+    (chat,) = chats_of(written(tmp_path, lone))
     assert said(chat) == [(True, "b")]
 
 
@@ -152,21 +168,74 @@ WHOLE = json.dumps([conversation(node("1", "root", "user", "hi"))], indent=1)
         (WHOLE[:-1], "ends after conversation 1: it was cut"),
         (WHOLE[:-40], r"conversation 1, line \d+: this is no JSON"),
         (WHOLE[:-1] + ' {"mapping": {}}]', "conversation 1, line .*: this is no JSON"),
-        (WHOLE[:-1] + ', {"title": "x"}]', "conversation 2 has no messages below `mapping`"),
-        (WHOLE[:-1] + ', {"mapping": {}}]', "conversation 2 has no id"),
-        (WHOLE.replace('"parent": "root"', '"parent": "9"'), "conversation 1: .* no message"),
-        (WHOLE.replace('"parent": "root"', '"parent": "1"'), "conversation 1: .* to itself"),
-        (WHOLE.replace('"parts"', '"bits"'), "message 1 has no list of parts"),
-        (WHOLE.replace('"parent": "root"', '"parent": ["root"]'), "conversation 1 has a field of"),
-        (WHOLE.replace('"text"', '["text"]'), "conversation 1 has a field of another form"),
-        (WHOLE.replace(f"{BEGUN}", "9" * 5000), "conversation 1: a number is too long"),
         ("[" * 100_000, "conversation 1: nested too deeply"),
     ],
 )
 def test_a_broken_file(tmp_path: Path, text: str, why: str) -> None:
-    """The error says which conversation it is."""
+    """What is no JSON is refused as a whole."""
     with pytest.raises(TransferError, match=f"conversations.json.*{why}"):
         list(read_chatgpt(written(tmp_path, text)))
+
+
+def damaged(**fields: Any) -> Any:
+    """A conversation of two messages, with other fields."""
+    return {**conversation(node("1", "root"), node("2", "1")), "title": "Odd", **fields}
+
+
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [
+        (damaged(mapping={"2": node("2", "gone")}), "leads to no message"),
+        (damaged(mapping={"2": node("2", "2")}), "comes back to itself"),
+        (damaged(mapping=None), "no messages below `mapping`"),
+        (damaged(mapping=[]), "no messages below `mapping`"),
+        (damaged(id=None, conversation_id=7), "has no id"),
+        (damaged(mapping={"2": {**node("2", None), "parent": ["root"]}}), "of another form"),
+        (damaged(mapping={"2": None}), "leads to no message"),
+    ],
+)
+def test_a_broken_conversation(tmp_path: Path, what: Any, why: str) -> None:
+    """It is named, with its place and title, and the others are taken."""
+    file = written(tmp_path, [TEA, what, {**TEA, "id": "c3", "conversation_id": "c3"}])
+    chats, unread = split(read_chatgpt(file))
+    assert [chat.session_id for chat in chats] == ["chatgpt-c1", "chatgpt-c3"]
+    assert len(unread) == 1
+    assert re.fullmatch(f"conversation 2 'Odd': .*{why}.*", unread[0])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"content_type": "text", "bits": ["hi"]},
+        {"content_type": "text", "parts": "hi"},
+        {"content_type": "multimodal_text", "parts": [7]},
+        {"content_type": "multimodal_text", "parts": [{"content_type": ["image"]}]},
+    ],
+)
+def test_a_broken_message(tmp_path: Path, content: Any) -> None:
+    """It is named, and the rest of its conversation is taken."""
+    odd = conversation(node("1", "root", "user", content), node("2", "1", "user", "I sail."))
+    (chat,), unread = split(read_chatgpt(written(tmp_path, [odd])))
+    assert said(chat) == [(True, "I sail.")]
+    assert [one.partition(": ")[0] for one in unread] == ["conversation 1 'Tea', message '1'"]
+
+
+@pytest.mark.parametrize("time", ["soon", -1e300, True, {}, "9" * 5000])
+def test_a_broken_time(tmp_path: Path, time: Any) -> None:
+    """It is none, and what was said is taken."""
+    odd = conversation(node("1", "root", "user", "I sail.", create_time=time), create_time=time)
+    text = json.dumps([odd]).replace(f'"{"9" * 5000}"', "9" * 5000)
+    (chat,) = chats_of(written(tmp_path, text))
+    assert (said(chat), chat.messages[0].at, chat.begun) == ([(True, "I sail.")], None, None)
+
+
+def test_many_conversations_in_pieces(tmp_path: Path) -> None:
+    """Conversations are read where the pieces that are read of a file end in their midst."""
+    many = [conversation(node("1", "root", "user", "é" * 70_000), id=str(n)) for n in range(40)]
+    file = tmp_path / "export.zip"
+    with ZipFile(file, "w", ZIP_DEFLATED) as archive:
+        archive.writestr("conversations.json", json.dumps(many, ensure_ascii=False, indent=1))
+    assert [chat.session_id for chat in chats_of(file)] == [f"chatgpt-{n}" for n in range(40)]
 
 
 def test_a_broken_archive(tmp_path: Path) -> None:
@@ -205,6 +274,6 @@ def test_any_tree(shape: list[tuple[int, bool]], data: st.DataObject) -> None:
         name = parents[name]
     whole = conversation(*nodes, current=current)
     with TemporaryDirectory() as folder:
-        (chat,) = read_chatgpt(written(Path(folder), [whole]))
+        (chat,) = chats_of(written(Path(folder), [whole]))
     assert [one.id for one in chat.messages] == way[::-1]
     assert chat.left_out.total() == len(nodes) - len(way)

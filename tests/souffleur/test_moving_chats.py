@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 import pytest_asyncio
@@ -13,19 +14,21 @@ from hypothesis import given, settings as examples, strategies as st
 from souffleur.agents.chat import Request
 from souffleur.errors import MemoryOffError, TransferError
 from souffleur.knowledge.memory import Category
-from souffleur.moving.chats import Chat, ChatMessage, ChatTurn, in_order, turns_of
+from souffleur.moving.chats import NO_QUESTION, Chat, ChatMessage, ChatTurn, in_order, turns_of
+from souffleur.moving.sillytavern import read_sillytavern
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from souffleur.whispering.tokens import estimate_tokens
 from tests.build import NOW
 from tests.place import where
 from tests.scripted import SKIP, Scripted, add, answer, by_name, episode, portrait
-from tests.souffleur.test_moving_chatgpt import TEA, conversation, node
-from tests.souffleur.test_moving_sillytavern import CHAT, message
+from tests.souffleur.test_moving_chatgpt import TEA, conversation, node, split
+from tests.souffleur.test_moving_sillytavern import CHAT, at_once, message
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 TOLD = {"episode": episode("They spoke of tea."), "portrait": portrait("Ann drinks tea.")}
+GREETED = {NO_QUESTION: 1}
 YEAR_AGO = datetime(2024, 1, 3, 10, tzinfo=UTC)
 
 
@@ -136,25 +139,79 @@ async def test_chats_at_once() -> None:
 async def test_an_id_that_no_turn_may_have(
     memory: Souffleur, tmp_path: Path, id: str, why: str
 ) -> None:
-    """It is told before anything is written, in a dry run as well."""
+    """Its session is named and left out, in a dry run as well; others are taken."""
     said = [{"role": "user", "content": f"I am {n}.", "session_id": n} for n in ("well", id)]
     file = written(tmp_path, said, "messages.json")
     for dry_run in (True, False):
-        with pytest.raises(TransferError, match=f"session_id .*{why}"):
-            await memory.import_file(file, user_id="ida", dry_run=dry_run)
-    assert await memory.knowledge.journal.turns(user_id="ida") == []
+        done = await memory.import_file(file, user_id=f"ida {why}", dry_run=dry_run)
+        assert (done.new, len(done.unread)) == ({"turn": 1}, 1)
+        assert why in done.unread[0]
+        assert done.skipped == {"conversation: it cannot be read": 1}
 
 
 async def test_a_number_of_endless_digits(memory: Souffleur, tmp_path: Path) -> None:
-    """It is told as such."""
+    """It is no time, and what was said is taken."""
     file = tmp_path / "messages.json"
     file.write_text(f'[{{"role": "user", "content": "hi", "at": {"9" * 5000}}}]')
-    with pytest.raises(TransferError, match="a number is too long"):
-        await memory.import_file(file, user_id="ann")
+    assert (await memory.import_file(file, user_id="noa")).new == {"turn": 1}
+
+
+async def test_a_file_of_which_nothing_can_be_read(memory: Souffleur, tmp_path: Path) -> None:
+    """It is refused, with the names of its first parts."""
+    file = written(tmp_path, [{"title": "Tea", "mapping": {}}], "conversations.json")
+    with pytest.raises(
+        TransferError, match=r"nothing that can be read: conversation 1 'Tea': .* id"
+    ):
+        await memory.import_file(file, user_id="noa")
+
+
+async def test_what_is_unpacked_is_bounded(tmp_path: Path) -> None:
+    """A file of more than SOUFFLEUR_MAX_IMPORT is refused before it is unpacked."""
+    file = tmp_path / "export.zip"
+    with ZipFile(file, "w", ZIP_DEFLATED) as archive:
+        archive.writestr("conversations.json", json.dumps([TEA]) + " " * 10_000)
+    plain = written(tmp_path, [TEA, " " * 10_000], "conversations.json")
+    memories = written(tmp_path, [{"id": "1", "memory": "a" * 10_000}], "mem0.json")
+    assert file.stat().st_size < 5_000
+    async with opened(tmp_path / "store", max_import=10_000) as memory:
+        for large in (file, plain, memories):
+            with pytest.raises(TransferError, match="SOUFFLEUR_MAX_IMPORT"):
+                await memory.import_file(large, user_id="ann")
+
+
+async def test_chats_of_one_time(memory: Souffleur, tmp_path: Path) -> None:
+    """All are taken, each once; one that goes on brings what is new."""
+
+    def taken(texts: list[str], name: str) -> Any:
+        chat = at_once(*texts, date="January 3, 2024 10:00am")
+        return memory.import_file(written(tmp_path, chat, name), user_id="una")
+
+    first, second = ["hi", "Hello.", "I sail.", "Ahoy."], ["hi", "Hello.", "I ski.", "Snow."]
+    assert (await taken(first, "a.jsonl")).new == {"turn": 2}
+    again = await taken(second, "b.jsonl")
+    assert (again.new, again.known, again.skipped) == ({"turn": 1}, {"turn": 1}, GREETED)
+    for texts, name in ((first, "c.jsonl"), (second, "d.jsonl")):
+        assert (await taken(texts, name)).known == {"turn": 2}
+    assert (await taken([*second, "And you?", "No."], "e.jsonl")).new == {"turn": 1}
+    kept = {turn.user for turn in await memory.knowledge.journal.turns(user_id="una")}
+    assert kept == {"hi", "I sail.", "I ski.", "And you?"}
+
+
+async def test_a_chat_that_an_earlier_version_took(memory: Souffleur, tmp_path: Path) -> None:
+    """Its turns are known by the ids that they have in the store."""
+    lines = at_once("I sail.", "Ahoy.", "I row.", "So.", date="January 3, 2024 10:00am")
+    (chat, _), former = split(read_sillytavern(written(tmp_path, lines, "a.jsonl"))), []
+    for turn in turns_of(chat[0].former or chat[0], zone=UTC, now=NOW)[0]:
+        said: dict[str, Any] = {"user": turn.user, "assistant": turn.assistant, "at": turn.at}
+        said |= {"session_id": turn.session_id, "turn_id": turn.turn_id}
+        former.append(memory.observe(user_id="eve", whisper=(), **said))
+    assert all(one.new for one in former)
+    done = await memory.import_file(tmp_path / "a.jsonl", user_id="eve")
+    assert (done.new, done.known) == ({}, {"turn": 2})
 
 
 async def test_an_import_that_was_cut_off(tmp_path: Path) -> None:
-    """It goes on where it was; what is wrong in the file is found before anything is written."""
+    """It goes on where it was; a part that cannot be read is named, and costs nothing else."""
     talks = [
         conversation(
             *[node(str(n), str(n - 1) if n > 1 else "root", "user", f"I am {n}.") for n in (1, 2)],
@@ -163,14 +220,12 @@ async def test_an_import_that_was_cut_off(tmp_path: Path) -> None:
         for talk in range(3)
     ]
     async with opened(tmp_path / "store") as memory:
-        broken = [*talks, {"mapping": {}}]
-        with pytest.raises(TransferError, match="conversation 4 has no id"):
-            await memory.import_file(written(tmp_path, broken), user_id="ann")
-        assert await memory.users() == []
         half = written(tmp_path, talks[:2])
         assert (await memory.import_file(half, user_id="ann")).new == {"turn": 2}
-        whole = await memory.import_file(written(tmp_path, talks), user_id="ann")
+        broken = written(tmp_path, [*talks, {"mapping": {}}])
+        whole = await memory.import_file(broken, user_id="ann")
         assert (whole.new, whole.known) == ({"turn": 1}, {"turn": 2})
+        assert whole.unread == ("conversation 4: it has no id",)
 
 
 async def test_the_estimate(tmp_path: Path) -> None:

@@ -116,12 +116,27 @@ async def test_what_no_store_can_hold(memory: Souffleur, tmp_path: Path, dry_run
     assert [one.topics for one in kept] == ([] if dry_run else [("drinks",)])
 
 
+async def test_a_memory_that_cannot_be_read(memory: Souffleur, tmp_path: Path) -> None:
+    """It is named, and the others are taken; a day that is none is left away."""
+    odd = [{"memory": "a"}, 7, None, {"id": "8", "memory": ["b"]}]
+    dated = {"id": "9", "memory": "Ann rows.", "created_at": "soon", "user_id": "ann"}
+    taken = await memory.import_file(written(tmp_path, [*odd, dated]), user_id="ann", source="mem0")
+    assert taken.new == {"memory": 1}
+    assert [one.partition(": ")[0] for one in taken.unread] == [
+        "memory 1",
+        "memory 2",
+        "memory 3",
+        "memory 4 '8'",
+    ]
+    assert sum(taken.skipped.values()) == len(odd)
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
         ('{"results": [\n{"memory": "a"},\n', "line 3: this is no JSON"),
         ('{"memory": "a"}', "holds no list of memories"),
-        ('[{"memory": "a"}]', "memory 1 has no id or no memory"),
+        ('[{"memory": "a"}]', "no memory with an id"),
     ],
 )
 async def test_a_broken_file(memory: Souffleur, tmp_path: Path, text: str, why: str) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from souffleur.errors import TransferError
-from souffleur.moving.arriving import ImportSource, source_of
+from souffleur.moving.arriving import READERS, ImportSource, source_of
 from souffleur.moving.chats import Chat
 from souffleur.moving.message_list import read_messages
 from souffleur.moving.sillytavern import ASIDE, HIDDEN, read_sillytavern
+from tests.souffleur.test_moving_chatgpt import split
 
 HEAD = {
     "user_name": "Ann",
@@ -47,6 +48,13 @@ def written(folder: Path, lines: list[Any], name: str = "chat.jsonl") -> Path:
     return file
 
 
+def chats_of(file: Path) -> list[Chat]:
+    """Return the chats of a file, all of which can be read."""
+    chats, unread = split(READERS[source_of(file)](file))
+    assert not unread
+    return chats
+
+
 def said(chat: Chat) -> list[tuple[bool, str]]:
     """What was said in a chat."""
     return [(one.by_user, one.text) for one in chat.messages]
@@ -56,7 +64,7 @@ def test_what_was_chosen_is_read(tmp_path: Path) -> None:
     """Chosen swipes, images as words; what is hidden, or no talk, is counted."""
     file = written(tmp_path, CHAT)
     assert source_of(file) is ImportSource.SILLYTAVERN
-    (chat,) = read_sillytavern(file)
+    (chat,) = chats_of(file)
     assert said(chat) == [
         (False, "*waves* Welcome!"),
         (True, "I drink tea."),
@@ -73,10 +81,10 @@ def test_what_was_chosen_is_read(tmp_path: Path) -> None:
 
 def test_ids_outlive_what_changes(tmp_path: Path) -> None:
     """Another file name, a branch, a swipe, a deletion: what stays has the same ids."""
-    (chat,) = read_sillytavern(written(tmp_path, CHAT))
+    (chat,) = chats_of(written(tmp_path, CHAT))
     head = {"chat_metadata": {"main_chat": "x"}, "user_name": "unused", "character_name": "unused"}
     swiped = {**CHAT[3], "mes": "Ah.", "swipe_id": 0}
-    (branch,) = read_sillytavern(written(tmp_path, [head, *CHAT[1:3], swiped, CHAT[8]], "b.jsonl"))
+    (branch,) = chats_of(written(tmp_path, [head, *CHAT[1:3], swiped, CHAT[8]], "b.jsonl"))
     assert branch.session_id == chat.session_id
     ids = [one.id for one in chat.messages]
     assert [one.id for one in branch.messages] == [*ids[:3], ids[4]]
@@ -86,7 +94,7 @@ def test_ids_outlive_what_changes(tmp_path: Path) -> None:
 def test_a_name_that_was_cut(tmp_path: Path) -> None:
     """A chat whose first speaker's name holds half a character is read as any other."""
     lines = [{**one, "name": "Lun\ud83d"} for one in CHAT]
-    (chat,) = read_sillytavern(written(tmp_path, lines))
+    (chat,) = chats_of(written(tmp_path, lines))
     assert chat.messages
 
 
@@ -100,7 +108,7 @@ def test_a_group(tmp_path: Path) -> None:
     ]
     file = written(tmp_path, told)
     assert source_of(file) is ImportSource.SILLYTAVERN
-    (chat,) = read_sillytavern(file)
+    (chat,) = chats_of(file)
     texts = ["hi", "Luna: ho", "Nox: hu", "Nox: \n[video]\n[file]"]
     assert [text for _, text in said(chat)] == texts
 
@@ -113,20 +121,63 @@ def test_a_chat_without_messages(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("line", "why"),
     [
-        ('{"chat_metadata": {}}\n{"mes": "a"', "line 2: this is no JSON"),
-        ('{"chat_metadata": {}}\n\n[]', "line 3: this is no message"),
-        ('{"chat_metadata": {}}\n{"name": "a"}', "line 2: a message without `mes`"),
-        (b'{"chat_metadata": {}}\n{"mes": "\xff"}', "this is no UTF-8"),
+        (b'{"mes": "a"', "this is no JSON"),
+        (b"[]", "this is no message"),
+        (b'{"name": "a"}', "a message without `mes`"),
+        (b'{"mes": 7}', "a message without `mes`"),
+        (b'{"mes": "\xff"}', "this is no UTF-8"),
+        (b"[" * 100_000, "this is no JSON"),
     ],
 )
-def test_a_broken_chat(tmp_path: Path, text: str | bytes, why: str) -> None:
-    """The error names the line that is broken."""
-    file = tmp_path / "chat.jsonl"
-    file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(TransferError, match=f"chat.jsonl.*{why}"):
-        list(read_sillytavern(file))
+def test_a_broken_line(tmp_path: Path, line: bytes, why: str) -> None:
+    """It is named, and the other messages are taken."""
+    file = written(tmp_path, CHAT[:3])
+    file.write_bytes(file.read_bytes() + b"\n\n" + line + b"\n" + json.dumps(CHAT[3]).encode())
+    (chat,), unread = split(read_sillytavern(file))
+    assert [text for _, text in said(chat)] == ["*waves* Welcome!", "I drink tea.", "Noted."]
+    assert unread == [f"line 5: {why}"]
+
+
+def at_once(*texts: str, date: Any, greeting: str = "Welcome!") -> list[Any]:
+    """A chat that was converted: greeting, user and replies in turns, all at one time."""
+    told = [message(greeting), *(message(one, user=n % 2 == 0) for n, one in enumerate(texts))]
+    return [HEAD, *({**one, "send_date": date} for one in told)]
+
+
+@pytest.mark.parametrize(
+    "date", ["January 3, 2024 10:00am", 1704276000123, "1704276000123", None, "soon", ["x"]]
+)
+def test_chats_of_one_time(tmp_path: Path, date: Any) -> None:
+    """They are told apart by their words; one that goes on, or greets otherwise, is the same."""
+    tea = at_once("I drink tea.", "Noted.", "hi", "Hello.", date=date)
+    others = [
+        at_once("I sail.", "Noted.", date=date),
+        at_once("I drink tea.", "So do I.", date=date),
+    ]
+    longer = [*tea, message("I ski.", user=True, minute=50), message("In summer?", minute=51)]
+    greeted = at_once("I drink tea.", "Noted.", "hi", "Hello.", date=date, greeting="Hm?")
+    (first,), (again,), (more,) = (
+        chats_of(written(tmp_path, one)) for one in (tea, greeted, longer)
+    )
+    assert first.session_id == again.session_id == more.session_id
+    ids = [one.id for one in first.messages[1:]]
+    assert [one.id for one in again.messages[1:]] == ids
+    assert [one.id for one in more.messages[1:5]] == ids
+    assert len({one.id for one in more.messages}) == len(more.messages)
+    sessions = {chat.session_id for one in others for chat in chats_of(written(tmp_path, one))}
+    assert len(sessions - {first.session_id}) == len(others)
+
+
+def test_chats_that_begin_alike(tmp_path: Path) -> None:
+    """Chats of one time with one beginning share it; what was said then has ids of its own."""
+    tea = at_once("hi", "Hello.", "I drink tea.", "Noted.", "so", "yes", date=None)
+    sails = at_once("hi", "Hello.", "I sail.", "Noted.", "so", "no", date=None)
+    (one,), (other,) = (chats_of(written(tmp_path, lines)) for lines in (tea, sails))
+    assert one.session_id == other.session_id
+    shared = {said.id for said in one.messages} & {said.id for said in other.messages}
+    assert shared == {said.id for said in one.messages[:3]}
 
 
 TALK: list[dict[str, Any]] = [
@@ -145,25 +196,52 @@ def test_messages(tmp_path: Path) -> None:
     for text in forms:
         file.write_text(text)
         assert source_of(file) is ImportSource.MESSAGES
-        found += read_messages(file)
+        found += chats_of(file)
     assert found[0] == found[1] == found[2]
     assert said(found[0]) == [(True, "I sail."), (False, "Ahoy.")]
     file.write_text(json.dumps([{**one, "session_id": place} for place, one in enumerate(TALK)]))
-    assert [chat.session_id for chat in read_messages(file)] == ["1", "2"]
+    assert [chat.session_id for chat in chats_of(file)] == ["1", "2"]
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
         ('[{"role": "user", "content": "a"},\n{"role"]', "line 2: this is no JSON"),
-        ('{"role": "user", "content": "a"}\n{"role"', "line 2: this is no JSON"),
-        ('[{"role": "user", "content": "a"}, {"role": "cat", "content": ""}]', "message 1: 'cat'"),
         ('{"role": "user", "messages": "content"}', "no list of messages"),
     ],
 )
 def test_broken_messages(tmp_path: Path, text: str, why: str) -> None:
-    """The error names the line or the message."""
+    """What is no list of messages is refused as a whole."""
     file = tmp_path / "talk.json"
     file.write_text(text)
     with pytest.raises(TransferError, match=f"talk.json.*{why}"):
         list(read_messages(file))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"role": "user", "content": "a"}\n{"role"', "line 2: this is no JSON"),
+        ('{"role"\n{"role": "user", "content": "a"}', "line 1: this is no JSON"),
+        (
+            '[{"role": "user", "content": "a"}, {"role": "cat", "content": ""}]',
+            "message 1: 'cat' is",
+        ),
+        ('[7, {"role": "user", "content": "a"}]', "message 0: int without a role"),
+    ],
+)
+def test_a_broken_message(tmp_path: Path, text: str, why: str) -> None:
+    """It is named, and the others are taken."""
+    file = tmp_path / "talk.json"
+    file.write_text(text)
+    (chat,), unread = split(read_messages(file))
+    assert said(chat) == [(True, "a"), (False, "")]
+    assert len(unread) == 1
+    assert unread[0].startswith(why)
+
+
+def test_a_broken_time_of_a_message(tmp_path: Path) -> None:
+    """It is none, and what was said is taken."""
+    file = tmp_path / "talk.json"
+    file.write_text('[{"role": "user", "content": "a", "timestamp": "soon"}]')
+    assert [one.at for chat in chats_of(file) for one in chat.messages] == [None, None]

@@ -71,6 +71,9 @@ def test_chats_are_taken_and_judged(
         for place, talk in enumerate(told)
         for role, text in talk
     ]
+    file.write_text("\n".join(['{"role": "us', *map(json.dumps, lines)]))
+    code, out, _ = run("import", str(file), "--from", "messages", *ME, "--dry-run")
+    assert "left out: line 1: this is no JSON\n" in out
     file.write_text("\n".join(map(json.dumps, lines)))
     code, out, _ = run("import", str(file), *ME, "--dry-run")
     assert (code, out.splitlines()[0]) == (0, "would import: 2 turns")

@@ -160,7 +160,7 @@ def test_a_chat_is_counted_and_taken(page: Page, scene: Scene, tmp_path: Path) -
     """Turns, calls and what is left out are told first; then the turns are there, to be judged."""
     file = tmp_path / "talk.json"
     said = [("assistant", "Hello!"), ("user", "I play the oboe"), ("assistant", "Lovely.")]
-    lines = [{"role": role, "content": words} for role, words in said]
+    lines = [{"role": role, "content": words} for role, words in [*said, ("cat", "Meow.")]]
     file.write_text(json.dumps(lines), "utf-8")
     page.show(scene.secrets["ben"], "settings")
     page.see("input[type=file]").send_keys(str(file))
@@ -168,6 +168,7 @@ def test_a_chat_is_counted_and_taken(page: Page, scene: Scene, tmp_path: Path) -
     page.see("p", "calls of the model and")
     page.press("summary", "What is left out")
     page.see("details li", "before the user says anything: 1")
+    page.see("details li", "message 3: 'cat' is no role")
     assert scene.call(scene.memory.knowledge.journal.turns(user_id="ben")) == []
     page.press("button", "Import them")
     page.see("p", "One record was imported.")

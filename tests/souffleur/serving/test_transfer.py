@@ -1,7 +1,9 @@
 """Export and import over HTTP."""
 
 from collections.abc import AsyncIterator
+from io import BytesIO
 from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import httpx2
 import pytest
@@ -20,17 +22,18 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 async def url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
     """The address of a store of two users, with a token of ann and one of an admin."""
     folder = tmp_path_factory.mktemp("store")
-    chosen = Settings(path=folder / "store", embedder="hash:64")
+    chosen = Settings(path=folder / "store", embedder="hash:64", max_import=LIMIT)
     async with Souffleur.open(chosen, clock=lambda: NOW) as memory:
         await memory.remember("Ann likes green tea.", user_id="ann")
         await memory.remember("Ben sails.", user_id="ben")
         tokens = TokenFile(folder / "tokens.json")
         made = tokens.make(Role.USER, "ann", now=NOW), tokens.make(Role.ADMIN, now=NOW)
         SECRETS.update(zip(("ann", "admin"), made, strict=True))
-        async with served(memory, tokens=folder / "tokens.json", max_import=4096) as at:
+        async with served(memory, tokens=folder / "tokens.json", max_import=LIMIT) as at:
             yield at
 
 
+LIMIT = 4096
 SECRETS: dict[str, str] = {}
 
 
@@ -111,6 +114,26 @@ async def test_chats_of_oneself(url: str) -> None:
     async with calling(url, "admin") as http:
         nobody = await http.post("/api/import", json=body)
         assert (nobody.status_code, "say whose chats" in nobody.text) == (422, True)
+
+
+async def test_what_cannot_be_read_is_named(url: str) -> None:
+    """A bad part costs nothing else, and no file of the server is named."""
+    body = [{"role": "user", "content": "I fence."}, {"role": "cat", "content": "Meow."}]
+    async with calling(url, "ann") as http:
+        done = (await http.post("/api/import", json=body)).json()
+    assert done["new"] == {"turn": 1}
+    assert [one.partition(" is no role")[0] for one in done["unread"]] == ["message 1: 'cat'"]
+
+
+async def test_a_bomb_is_refused(url: str) -> None:
+    """What is sent may not unpack to more than what may be sent."""
+    packed = BytesIO()
+    with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
+        archive.writestr("conversations.json", "[" + " " * 100_000 + "]")
+    async with calling(url, "ann") as http:
+        refused = await http.post("/api/import", content=packed.getvalue())
+    assert refused.status_code == 422
+    assert "the body holds 0.1 MB" in refused.text
 
 
 async def test_what_is_no_import(url: str) -> None:

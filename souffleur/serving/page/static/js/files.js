@@ -22,15 +22,20 @@ async function download(said, pressed) {
 
 const sum = (counts) => Object.values(counts).reduce((all, one) => all + one, 0);
 
-// What judging the file's talk would take, and what of it is left out and why.
+// What is left out of the file and why: how many of each kind, and by name what cannot be read.
+function leftOut(found) {
+  const left = [...Object.entries(found.skipped).map(([why, count]) => `${why}: ${number(count)}`), ...found.unread];
+  return left.length > 0 && h("details", {}, h("summary", {}, t("files.left")),
+    h("ul", { class: "small" }, left.map((line) => h("li", { dir: "auto" }, line))));
+}
+
+// What judging the file's talk would take, and what of it is left out.
 function estimate(found) {
-  const left = Object.entries(found.skipped);
   return [
     found.calls > 0 && h("p", {}, t("files.calls", { count: number(found.calls), tokens: number(found.input_tokens + found.output_tokens) }),
       found.dollars > 0 && ` ${t("files.cost", { cost: dollars(found.dollars) })}`,
       found.days > 0 && ` ${t("files.days", { n: found.days, count: number(found.days) })}`),
-    left.length > 0 && h("details", {}, h("summary", {}, t("files.left")),
-      h("ul", { class: "small" }, left.map(([why, count]) => h("li", { dir: "auto" }, `${why}: ${number(count)}`)))),
+    leftOut(found),
   ].filter(Boolean);
 }
 
@@ -41,7 +46,7 @@ async function bring(place, file, query) {
     const told = (key) => h("p", { role: "status" }, t(key, { n: sum(found.new), count: number(sum(found.new)),
       known: number(sum(found.known)), skipped: number(sum(found.skipped)) }));
     if (!query.dry_run) {
-      place.replaceChildren(told("files.taken"));
+      place.replaceChildren(...[told("files.taken"), leftOut(found)].filter(Boolean));
       changed();
     } else {
       const take = button(t("files.take"), () => bring(place, file, { ...query, dry_run: false }), { class: "chief" });

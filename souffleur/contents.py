@@ -20,7 +20,7 @@ _MEDIA = {
     "document": "file",
 }
 """Names of parts that are not text, where they differ from the type."""
-_UNSAID = re.compile(r".*(tool|function)_.*|.*_call(_output)?|.*(thinking|reasoning).*")
+_UNSAID = re.compile(r".*(tool|function)_.*|.*_call(_output)?|.*(thinking|reasoning|thoughts?).*")
 """Types of parts that nobody says: calls of tools, their results, a model's thoughts."""
 _MAPPINGS = (dict, Mapping)
 """What has its fields as items; to ask for the first is several times as fast."""

@@ -9,6 +9,7 @@ from typing import Any
 from souffleur.contents import content_of, is_unsaid, look_up, read_content
 from souffleur.errors import MessageError
 from souffleur.knowledge.language.plain_text import mend
+from souffleur.knowledge.language.thinking import without_thinking
 from souffleur.moments import read_moment
 
 Messages = Sequence[Any]
@@ -82,7 +83,9 @@ def _read(message: Any) -> tuple[str, str, datetime | None]:
         raise MessageError(f"it has no content: write {_FORMS}, or leave it out")
     times = (look_up(message, name) for name in TIMES)
     at = next((time for time in times if time is not None), None)
-    return role, mend(read_content(content)), None if at is None else read_moment(at)
+    text = mend(read_content(content))
+    said = without_thinking(text) if role == "assistant" else text
+    return role, said, None if at is None else read_moment(at)
 
 
 def _unpacked(message: Any) -> Any:

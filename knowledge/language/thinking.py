@@ -51,7 +51,9 @@ _TABLE = {
 """Marks by what they do: an end also stands alone, where the beginning is in the prompt; a block is
 thinking as a whole; frames stand around what is said, and are taken out beside thinking only."""
 _MARK = re.compile(
-    "|".join(rf"(?P<{kind}>(?:{'|'.join(marks)})\s*)" for kind, marks in _TABLE.items()),
+    r"(?=[<&◁\[a])(?:"  # how all begin: else each is tried at each character
+    + "|".join(rf"(?P<{kind}>(?:{'|'.join(marks)})\s*)" for kind, marks in _TABLE.items())
+    + ")",
     re.IGNORECASE | re.DOTALL,
 )
 

@@ -14,6 +14,7 @@ from souffleur.errors import MessageError, SouffleurError, StoreError
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.language.plain_text import is_blank
+from souffleur.knowledge.language.thinking import without_thinking
 from souffleur.knowledge.privacy.handling import Group
 from souffleur.knowledge.talk.session import WindowRule
 from souffleur.knowledge.talk.turn import Turn, turn_point_id
@@ -170,7 +171,8 @@ def turn_of(
     session_id = check_id(said.session_id, "session_id")
     agent_id = check_id(said.agent_id, "agent_id")
     check_id(said.turn_id, "turn_id")
-    user, assistant = words(said.user, "user"), unmarked(words(said.assistant, "assistant"))
+    user = words(said.user, "user")
+    assistant = without_thinking(unmarked(words(said.assistant, "assistant")))
     if is_blank(user) and is_blank(assistant):
         return None, ""
     at, odd = moment_or_now(said.at, now=now, zone=zone)

@@ -18,6 +18,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo, is_zipfile
 from souffleur.contents import read_content
 from souffleur.errors import MessageError, TransferError
 from souffleur.knowledge.language.plain_text import mend, single_line
+from souffleur.knowledge.language.thinking import without_thinking
 from souffleur.moments import read_moment
 from souffleur.moving.chats import NAMED, Chat, ChatMessage, Unread, fields_of
 from souffleur.moving.json_parts import elements_of
@@ -192,7 +193,7 @@ def _message(name: str, message: Mapping[str, Any]) -> ChatMessage:
     files = max(0, len(metadata.get("attachments") or ()) - shown)
     text = "\n".join(filter(None, [*said, *["[file]"] * files]))
     by_user = message["author"]["role"] == "user"
-    words = text if by_user else _MARKS.sub("", text).strip()
+    words = text if by_user else without_thinking(_MARKS.sub("", text)).strip()
     return ChatMessage(name, by_user, words, _time(message.get("create_time")))
 
 

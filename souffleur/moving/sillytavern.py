@@ -15,6 +15,7 @@ from typing import Any
 
 from souffleur.errors import MessageError
 from souffleur.knowledge.language.plain_text import mend
+from souffleur.knowledge.language.thinking import without_thinking
 from souffleur.knowledge.operation import derive_id
 from souffleur.moments import read_moment
 from souffleur.moving.chats import Chat, ChatMessage, Unread, fields_of
@@ -153,9 +154,8 @@ def _is_reply(message: Mapping[str, Any]) -> bool:
 
 def _message(id: str, message: Mapping[str, Any], *, several: bool) -> ChatMessage:
     by_user, extra = bool(message.get("is_user")), fields_of(message.get("extra"))
-    words = [message["mes"]]
-    if several and not by_user and message.get("name"):
-        words = [f"{message['name']}: {message['mes']}"]
+    said = message["mes"] if by_user else without_thinking(message["mes"])
+    words = [said]
     words += [f"[{word}]" for name, word in _MEDIA.items() if extra.get(name)]
     for name, usual in _LISTS.items():
         listed = extra.get(name)
@@ -163,4 +163,6 @@ def _message(id: str, message: Mapping[str, Any], *, several: bool) -> ChatMessa
             kind = fields_of(one).get("type")
             words.append(f"[{kind if kind in ('image', 'video', 'audio') else usual}]")
     text = "\n".join(filter(str.strip, words))
+    if several and text and not by_user and message.get("name"):
+        text = f"{message['name']}: {text}"
     return ChatMessage(id, by_user, text, read_date(message.get("send_date")))

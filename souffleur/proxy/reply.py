@@ -1,10 +1,10 @@
 """The reply: what a companion said, read from the bytes of a response while they pass."""
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from souffleur.contents import readable_content
+from souffleur.knowledge.language.thinking import without_thinking
 from souffleur.proxy.decoding import Decode, UndecodableError, make_decoder
 from souffleur.proxy.events import BLANK, read_event, split_events
 from souffleur.proxy.injection import Api
@@ -14,7 +14,6 @@ ABORTED = "[aborted]"
 """What stands at the end of a reply that was not written to its end."""
 MAX_BODY = 64 << 20
 """Bytes of a response, or of one of its events, which are read; a longer one is not observed."""
-_THOUGHTS = re.compile(r"\s*<think(?:ing)?>.*?(?:</think(?:ing)?>\s*|$)", re.DOTALL)
 _CALLS = frozenset(
     {"function_call", "custom_tool_call", "computer_call", "local_shell_call", "shell_call"}
     | {"apply_patch_call", "mcp_approval_request"}
@@ -66,7 +65,7 @@ class Reply:
     def text(self) -> str:
         """What was said so far, without thoughts."""
         texts = filter(None, ("".join(part) for part in self._said.values()))
-        return _THOUGHTS.sub("", "\n".join(texts), count=1)
+        return without_thinking("\n".join(texts))
 
     def take(self, data: bytes) -> None:
         """Read some bytes of the response."""

@@ -9,6 +9,7 @@ from itertools import chain, dropwhile, islice
 from typing import Any
 
 from souffleur.contents import content_of, readable_content
+from souffleur.knowledge.language.thinking import without_thinking
 from souffleur.messages import Exchanged, to_turns
 from souffleur.proxy.injection import SYSTEM_ROLES
 from souffleur.proxy.roles import asked_at_the_end, is_reply, last_said, role_of
@@ -170,7 +171,7 @@ def _any(pattern: re.Pattern[str], texts: Iterable[str]) -> bool:
 def _replies(said: Sequence[Any]) -> Iterator[str]:
     """Yield the replies before the user's latest message, from the latest on."""
     earlier = dropwhile(lambda one: role_of(one) != "user", reversed(said))
-    return (readable_content(one) for one in earlier if is_reply(one))
+    return (without_thinking(readable_content(one)) for one in earlier if is_reply(one))
 
 
 def _has_content(message: Mapping[str, Any]) -> bool:

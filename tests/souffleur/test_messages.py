@@ -74,6 +74,28 @@ def test_when_it_was_said_is_read() -> None:
 
 
 @pytest.mark.parametrize(
+    "reply",
+    [
+        "<think>She seems sad.</think>Dinner at eight!",
+        "She seems sad.\n</THINK>\n\nDinner at eight!",
+        [{"type": "thought", "text": "She seems sad."}, "Dinner at eight!"],
+        [{"type": "text", "text": "<thinking>sad</thinking>Dinner"}, "at eight!"],
+    ],
+)
+def test_thoughts_are_no_words(reply: Any) -> None:
+    """They are taken out of replies, however marked; what a user writes stays."""
+    said = [says("user", "What is <think>so</think>?"), says("assistant", reply)]
+    ((user, assistant),) = [(turn.user, turn.assistant) for turn in to_turns(said)]
+    assert (user, " ".join(assistant.split())) == ("What is <think>so</think>?", "Dinner at eight!")
+
+
+def test_a_reply_of_thoughts_alone_is_none() -> None:
+    """What is said next belongs to the same turn."""
+    (turn,) = to_turns([says("user", "a"), says("assistant", "<think>so"), says("user", "b")])
+    assert (turn.user, turn.assistant) == ("a\nb", "")
+
+
+@pytest.mark.parametrize(
     ("message", "complaint"),
     [
         ({"content": "hi"}, "message 1: dict without a role is no message: write {'role'"),

@@ -87,7 +87,7 @@ TEA = conversation(
         [{"content_type": "audio_transcription", "text": "And a spoon."}],
         metadata={"attachments": [{"id": "y"}, {"id": "z", "name": "spoons.pdf"}]},
     ),
-    node("12", "11", "assistant", "Nice!", create_time=None),
+    node("12", "11", "assistant", "A spoon?</think>Nice!", create_time=None),
 )
 """A conversation with an edited message, tools, thoughts, an image, a voice and a file."""
 

@@ -109,8 +109,18 @@ def test_a_group(tmp_path: Path) -> None:
     file = written(tmp_path, told)
     assert source_of(file) is ImportSource.SILLYTAVERN
     (chat,) = chats_of(file)
-    texts = ["hi", "Luna: ho", "Nox: hu", "Nox: \n[video]\n[file]"]
+    texts = ["hi", "Luna: ho", "Nox: hu", "Nox: [video]\n[file]"]
     assert [text for _, text in said(chat)] == texts
+
+
+def test_thoughts_are_not_said(tmp_path: Path) -> None:
+    """They are taken out of what a character says, also in a group."""
+    thought = "<think>I must not tell her.</think>"
+    told = [message(f"{thought}hi", user=True), message(f"{thought}ho"), message(thought)]
+    (chat,) = chats_of(written(tmp_path, told))
+    assert [text for _, text in said(chat)] == [f"{thought}hi", "ho", ""]
+    (chat,) = chats_of(written(tmp_path, [*told, message("hu", name="Nox")]))
+    assert [text for _, text in said(chat)][1:] == ["Luna: ho", "", "Nox: hu"]
 
 
 def test_a_chat_without_messages(tmp_path: Path) -> None:

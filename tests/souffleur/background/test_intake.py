@@ -76,6 +76,21 @@ def test_when_something_was_said(given_: Any, at: datetime, odd: str) -> None:
 
 
 @at_once
+async def test_thoughts_are_not_observed(tmp_path: Path) -> None:
+    """They are taken out of a reply, which may be none then; what the user writes stays."""
+    memory = await opened(tmp_path)
+    memory.observe(user_id="ann", user="<think>a</think>", assistant="Sad.</think>Dinner at eight!")
+    memory.observe(user_id="ann", user="b", assistant="<think>I must not tell her.")
+    turns = await memory.knowledge.journal.turns()
+    assert [(turn.user, turn.assistant) for turn in turns] == [
+        ("<think>a</think>", "Dinner at eight!"),
+        ("b", ""),
+    ]
+    assert not memory.observe(user_id="ann", assistant="<think>I must not tell her.").new
+    await memory.close()
+
+
+@at_once
 async def test_half_an_emoji_loses_no_turn(tmp_path: Path) -> None:
     """The words are kept, with the halves marked; recall and remember take them as well."""
     memory = await opened(tmp_path)

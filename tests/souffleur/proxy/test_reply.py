@@ -57,7 +57,9 @@ def test_calls_of_tools() -> None:
 
 
 def test_thoughts_are_not_said() -> None:
-    """Thoughts before a reply are left out, whether they have come to an end or not."""
+    """Thoughts are left out, whether their beginning or their end is there or not."""
+    assert read(streamed("She is sad", ".\n</thi", "nk>\n\nHi")).text == "Hi"
+    assert read(whole("[THINK]Sad.[/THINK]Hi! <Think>Ask.</Think>Tea?")).text == "Hi! Tea?"
     assert read(streamed("<think>Who", "?</think>\n\nHi")).text == "Hi"
     assert read(streamed("<think>Who")).text == ""
 

@@ -43,6 +43,11 @@ class Persona:
     """Former display names of the persona."""
 
     @property
+    def of_user(self) -> tuple[str, ...]:
+        """All current and former names of the user."""
+        return (self.user, *self.former_users)
+
+    @property
     def called(self) -> tuple[str, ...]:
         """All current and former names of the two."""
         return (self.user, self.assistant, *self.former_users, *self.former_assistants)

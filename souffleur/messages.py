@@ -1,21 +1,23 @@
 """Messages as chat hosts keep them, and the turns made of them."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from souffleur.contents import content_of, is_unsaid, look_up, read_content
 from souffleur.errors import MessageError
-from souffleur.knowledge.language.plain_text import mend
+from souffleur.knowledge.language.plain_text import mend, single_line
 from souffleur.knowledge.language.thinking import without_thinking
+from souffleur.knowledge.people import MAX_NAME_LENGTH
 from souffleur.moments import read_moment
 
 Messages = Sequence[Any]
 """Messages as OpenAI or LangChain give them, or pairs of role and text: see docs/messages.md."""
 
-_ROLES = {
+Role = Literal["user", "assistant"]
+_ROLES: dict[str, Role] = {
     "user": "user",
     "human": "user",
     "humanmessagechunk": "user",
@@ -33,51 +35,124 @@ _FORMS = "{'role': 'user', 'content': …}, ('user', …) or a LangChain message
 
 
 @dataclass(frozen=True)
+class Spoken:
+    """A message that somebody says."""
+
+    role: Role
+    text: str
+    at: datetime | None
+    """When it was said; without a zone if the message names none."""
+    name: str = ""
+    """Who says it, if the message tells."""
+
+
+@dataclass(frozen=True)
 class Exchanged:
     """A turn made of messages."""
 
     turn_id: str
     """An id derived from position and text: the same messages make the same turns."""
     user: str
-    assistant: str
+    reply: str
     at: datetime | None
     """When its first message was said; without a zone if the message names none."""
+    others: str = ""
+    """What others than the user and the companion said, each message after its name."""
+
+    @property
+    def assistant(self) -> str:
+        """What the user heard: what others said, and the reply."""
+        return "\n".join(filter(None, (self.others, self.reply)))
 
 
-def to_turns(messages: Messages) -> list[Exchanged]:
+def to_turns(
+    messages: Messages, called: Collection[str] = (), *, earlier: Sequence[str] = ()
+) -> list[Exchanged]:
     """Return the turns of messages: what the user says, with the replies that follow.
 
-    System, developer and tool messages, and replies that only call tools, are left out. Raises
-    MessageError, which names the message, for anything that is no message.
+    System, developer and tool messages, and replies that only call tools, are left out. What
+    somebody else says is no word of the user: `called` is what the user is called, and `earlier`
+    has the names of the messages before these, see `own_names`. Raises MessageError, which names
+    the message, for anything that is no message.
 
     >>> turns = to_turns([("user", "hi"), ("assistant", "ho"), ("human", "so"), ("human", "so")])
     >>> [(turn.user, turn.assistant) for turn in turns]
     [('hi', 'ho'), ('so\\nso', '')]
     """
-    single = isinstance(messages, str | bytes | Mapping) or hasattr(messages, "content")
-    if single or not isinstance(messages, Iterable):
-        raise MessageError("messages must be a list: [{'role': …, 'content': …}, …]")
+    said = read_messages(messages)
+    names = [*earlier, *(one.name for one in said if one.role == "user")]
+    own = own_names(names, called)
+    several = len({one.name for one in said if one.role == "assistant" and one.name}) > 1
     turns: list[dict[str, Any]] = []
-    for index, message in enumerate(messages):
-        try:
-            role, content, at = _read(message)
-        except MessageError as error:
-            raise MessageError(f"message {index}: {error}") from None
-        if not content.strip():
-            continue
-        begins = role == "user" and (not turns or bool(turns[-1]["assistant"]))
-        if begins or not turns:
-            turns.append({"user": [], "assistant": [], "at": at})
-        turns[-1][role].append(content)
+    for one in said:
+        other = one.role == "user" and bool(one.name) and folded(one.name) not in own
+        named = one.name if other or (several and one.role == "assistant") else ""
+        if not turns or (one.role == "user" and turns[-1]["reply"]):
+            turns.append({"user": [], "others": [], "reply": [], "at": one.at})
+        side = "others" if other else "user" if one.role == "user" else "reply"
+        turns[-1][side].append(by(named, one.text))
     return [_exchanged(turn, index) for index, turn in enumerate(turns)]
 
 
-def _read(message: Any) -> tuple[str, str, datetime | None]:
-    """Return who speaks, the text, which is empty if it is left out, and when it was said."""
+def own_names(names: Sequence[str], called: Collection[str] = ()) -> frozenset[str]:
+    """Return the names, folded, by which the user speaks, among those of all but the companion.
+
+    They are what the user is called. If none of the names is, the user is whoever speaks without a
+    name or, if all have names or there is only one name, who speaks first.
+
+    >>> own_names(["ann", "bob"]), own_names(["ann", "bob"], ["Bob"]), own_names(["", "bob"])
+    (frozenset({'ann'}), frozenset({'bob'}), frozenset({'bob'}))
+    >>> own_names(["", "ann", "bob"])
+    frozenset()
+    """
+    known = frozenset(map(folded, called))
+    there = dict.fromkeys(map(folded, filter(None, names)))
+    if known & there.keys():
+        return known
+    lone = len(there) == 1 or all(names)
+    return frozenset([*there][:1]) if lone else frozenset()
+
+
+def folded(name: str) -> str:
+    """Return a name as interfaces that take few characters leave it: its letters and digits.
+
+    >>> folded("Ann Lee"), folded("ann_lee"), folded("…")
+    ('annlee', 'annlee', '…')
+    """
+    return "".join(filter(str.isalnum, name)).casefold() or name
+
+
+def by(name: str, text: str) -> str:
+    """Return what somebody says after the name, unless it stands there; there may be none.
+
+    >>> by("Bob", "hi"), by("Bob", "Bob: hi"), by("", "hi")
+    ('Bob: hi', 'Bob: hi', 'hi')
+    """
+    return text if not name or text.startswith(f"{name}:") else f"{name}: {text}"
+
+
+def read_messages(messages: Messages) -> list[Spoken]:
+    """Return what is said in messages. Raises MessageError, which names the message."""
+    single = isinstance(messages, str | bytes | Mapping) or hasattr(messages, "content")
+    if single or not isinstance(messages, Iterable):
+        raise MessageError("messages must be a list: [{'role': …, 'content': …}, …]")
+    said: list[Spoken] = []
+    for index, message in enumerate(messages):
+        try:
+            spoken = _read(message)
+        except MessageError as error:
+            raise MessageError(f"message {index}: {error}") from None
+        if spoken and spoken.text.strip():
+            said.append(spoken)
+    return said
+
+
+def _read(message: Any) -> Spoken | None:
+    """Return what is said in a message; `None` if it is left out."""
     message = _unpacked(message)
     role = _role(message)
-    if not role:
-        return "", "", None
+    if role is None:
+        return None
     content = content_of(message)
     if content is None and role == "user":
         raise MessageError(f"it has no content: write {_FORMS}, or leave it out")
@@ -85,7 +160,9 @@ def _read(message: Any) -> tuple[str, str, datetime | None]:
     at = next((time for time in times if time is not None), None)
     text = mend(read_content(content))
     said = without_thinking(text) if role == "assistant" else text
-    return role, said, None if at is None else read_moment(at)
+    name = look_up(message, "name")
+    called = single_line(mend(name)).strip()[:MAX_NAME_LENGTH] if isinstance(name, str) else ""
+    return Spoken(role, said, None if at is None else read_moment(at), called)
 
 
 def _unpacked(message: Any) -> Any:
@@ -101,13 +178,13 @@ def _unpacked(message: Any) -> Any:
     return message
 
 
-def _role(message: Any) -> str:
-    """Return `user` or `assistant`; nothing if such messages are left out."""
+def _role(message: Any) -> Role | None:
+    """Return `user` or `assistant`; `None` if such messages are left out."""
     role = look_up(message, "role") or look_up(message, "type")
     if not isinstance(role, str):
         raise MessageError(f"{type(message).__name__} without a role is no message: write {_FORMS}")
     if role.lower() in _LEFT_OUT or is_unsaid(role):
-        return ""
+        return None
     if role.lower() not in _ROLES:
         raise MessageError(
             f"{role[:40]!r} is no role: write user or assistant, human or ai; messages of system, "
@@ -117,6 +194,7 @@ def _role(message: Any) -> str:
 
 
 def _exchanged(turn: dict[str, Any], index: int) -> Exchanged:
-    user, assistant = "\n".join(turn["user"]), "\n".join(turn["assistant"])
-    digest = hashlib.sha256(f"{user}\x1f{assistant}".encode()).hexdigest()[:12]
-    return Exchanged(f"{index:04d}-{digest}", user, assistant, turn["at"])
+    user, others, reply = ("\n".join(turn[side]) for side in ("user", "others", "reply"))
+    made = Exchanged("", user, reply, turn["at"], others)
+    digest = hashlib.sha256(f"{user}\x1f{made.assistant}".encode()).hexdigest()[:12]
+    return replace(made, turn_id=f"{index:04d}-{digest}")

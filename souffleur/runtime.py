@@ -386,8 +386,9 @@ class Souffleur:
         if isinstance(what, str):
             op = _add(reason, what, kind, importance)
             return await self._decide([op], user_id, agent_id, at)
+        persona, _ = await self._who(check_id(user_id), check_id(agent_id, "agent_id"))
         ids, usual = [], None if at is None else read_moment(at)
-        for turn in to_turns(what):
+        for turn in to_turns(what, (user_id, *persona.of_user)):
             receipt = self.observe(
                 user_id=user_id,
                 session_id=session_id,
@@ -823,6 +824,7 @@ class Souffleur:
         return Listener(
             user_id=user_id,
             agent_id=agent_id,
+            called=(user_id, *persona.of_user),
             zone=persona.zone,
             now=self.clock(),
             journal=self.knowledge.journal,

@@ -13,7 +13,7 @@ from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.memory import Category, Kind, MemoryState
 from souffleur.knowledge.operation import Importance, is_id
 from souffleur.lookup import check_limit, pick
-from souffleur.messages import Messages, to_turns
+from souffleur.messages import Messages, read_messages
 from souffleur.runs.run import RunOptions
 
 MAX_PAGE = 500
@@ -93,10 +93,13 @@ def plain_messages(messages: Messages) -> list[dict[str, Any]]:
     [{'role': 'user', 'content': 'hi'}, {'role': 'assistant', 'content': 'ho'}]
     """
     return [
-        {"role": role, "content": text, **({"at": turn.at} if turn.at else {})}
-        for turn in to_turns(messages)
-        for role, text in (("user", turn.user), ("assistant", turn.assistant))
-        if text
+        {
+            "role": one.role,
+            "content": one.text,
+            **({"at": one.at} if one.at else {}),
+            **({"name": one.name} if one.name else {}),
+        }
+        for one in read_messages(messages)
     ]
 
 

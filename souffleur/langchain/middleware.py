@@ -58,7 +58,8 @@ class SouffleurMiddleware(AgentMiddleware[Any, Any, Any]):
         self, request: _Request, handler: Callable[[_Request], _Response]
     ) -> _Response:
         """Call the model with what is remembered. Raises IdentityError if no user is named."""
-        talk, turn = self._talk(request.runtime), _read(request.state["messages"])
+        talk = self._talk(request.runtime)
+        turn = _read(request.state["messages"], talk)
         found = self._open.find(talk, turn)
         if found is None and turn is not None:
             whispered = self._waited(_recalling(talk, turn))
@@ -71,7 +72,8 @@ class SouffleurMiddleware(AgentMiddleware[Any, Any, Any]):
         self, request: _Request, handler: Callable[[_Request], Awaitable[_Response]]
     ) -> _Response:
         """Call the model with what is remembered. Raises IdentityError if no user is named."""
-        talk, turn = self._talk(request.runtime), _read(request.state["messages"])
+        talk = self._talk(request.runtime)
+        turn = _read(request.state["messages"], talk)
         found = self._open.find(talk, turn)
         if found is None and turn is not None:
             whispered = await self._reached(_recalling(talk, turn))
@@ -92,7 +94,8 @@ class SouffleurMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def _observing(self, messages: Sequence[BaseMessage], runtime: Runtime[Any]) -> Work | None:
         """Return what stores the last turn; `None` if nothing was said."""
-        talk, turn = self._talk(runtime), _read(messages)
+        talk = self._talk(runtime)
+        turn = _read(messages, talk)
         answered = self._open.end(talk, turn)
         if turn is None:
             if answered is None:
@@ -127,16 +130,16 @@ class SouffleurMiddleware(AgentMiddleware[Any, Any, Any]):
             return _told(Recall(error=describe(error)))
 
 
-def _read(messages: Sequence[BaseMessage]) -> LastTurn | None:
+def _read(messages: Sequence[BaseMessage], talk: Talk) -> LastTurn | None:
     try:
-        return last_turn(messages)
+        return last_turn(messages, [talk.user_id])
     except SouffleurError as error:
         logger.error("the turn cannot be read: {}", error)
         return None
 
 
 def _recalling(talk: Talk, turn: LastTurn) -> Work:
-    return lambda memory: memory.recall(**talk.ids, text=turn.user)
+    return lambda memory: memory.recall(**talk.ids, text=turn.user or turn.assistant)
 
 
 def _whispering(request: _Request, recall: Recall) -> _Request:

@@ -1,7 +1,7 @@
 """The last turn of an agent's messages, and the whisper that it is answered with."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -64,10 +64,11 @@ class OpenTurns:
         return found
 
 
-def last_turn(messages: Sequence[BaseMessage]) -> LastTurn | None:
+def last_turn(messages: Sequence[BaseMessage], called: Collection[str] = ()) -> LastTurn | None:
     """Return what the user said last, with the replies that follow; `None` if nobody said anything.
 
-    Rounds of tools are part of the turn. What was said before and not answered is, too. Raises
+    Rounds of tools are part of the turn. What was said before and not answered is, too. What others
+    said, whom messages name, is among the replies; `called` is what the user is called. Raises
     MessageError for a content that cannot be read.
 
     >>> said = [HumanMessage("hi"), AIMessage("ho"), HumanMessage("so?", id="7"), AIMessage("yes")]
@@ -83,7 +84,9 @@ def last_turn(messages: Sequence[BaseMessage]) -> LastTurn | None:
             break
     if start is None:
         return None
-    turns = to_turns([one for one in said[start:] if isinstance(one, HumanMessage | AIMessage)])
+    earlier = [one.name or "" for one in said[:start] if isinstance(one, HumanMessage)]
+    talk = [one for one in said[start:] if isinstance(one, HumanMessage | AIMessage)]
+    turns = to_turns(talk, called, earlier=earlier)
     return LastTurn(id, turns[0].user, turns[0].assistant) if turns else None
 
 

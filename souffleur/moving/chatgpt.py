@@ -7,7 +7,7 @@ the user saw it, and the way from there to the root is what is read.
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from io import TextIOWrapper
@@ -55,10 +55,11 @@ def size_of(file: Path) -> int:
         return sum(one.file_size for one in _members(archive))
 
 
-def read_chatgpt(file: Path) -> Iterator[Chat | Unread]:
+def read_chatgpt(file: Path, called: Collection[str] = ()) -> Iterator[Chat | Unread]:
     """Yield the conversations of an export: its archive, or a file `conversations.json` of it.
 
-    A conversation or message that cannot be read is named. Raises TransferError if it is no export.
+    A conversation or message that cannot be read is named. Nobody but the user has a say in one,
+    whatever the user is `called`. Raises TransferError if it is no export.
     """
     with _unpacking(file):
         for name, text in _texts(file):

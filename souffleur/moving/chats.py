@@ -20,6 +20,8 @@ class ChatMessage:
     text: str
     at: datetime | None = None
     """When it was said; without a zone if the file names none; `None` if it cannot be read."""
+    by_other: bool = False
+    """Whether neither the user nor the companion said it; then the text begins with who did."""
 
 
 @dataclass(frozen=True)
@@ -101,19 +103,19 @@ def turns_of(chat: Chat, *, zone: tzinfo, now: datetime) -> tuple[list[ChatTurn]
     """
     left_out = Counter(chat.left_out)
     turns: list[ChatTurn] = []
-    latest = _placed(_first_time(chat), zone, now)
+    latest, replied = _placed(_first_time(chat), zone, now), True
     for message in chat.messages:
         if is_blank(message.text):
             continue
         at = latest if message.at is None else max(latest, _placed(message.at, zone, now))
-        if message.by_user and (not turns or turns[-1].assistant):
-            turns.append(ChatTurn(chat.session_id, message.id, at, mend(message.text)))
-        elif turns:
-            turns[-1] = _longer(turns[-1], message)
-        else:
+        is_reply = not (message.by_user or message.by_other)
+        if is_reply and not turns:
             left_out[NO_QUESTION] += 1
             continue
-        latest = at
+        if replied and not is_reply:
+            turns.append(ChatTurn(chat.session_id, message.id, at, ""))
+        turns[-1] = _longer(turns[-1], message)
+        latest, replied = at, is_reply
     return turns, left_out
 
 
@@ -135,5 +137,5 @@ def _placed(at: datetime | None, zone: tzinfo, now: datetime) -> datetime:
 
 def _longer(turn: ChatTurn, message: ChatMessage) -> ChatTurn:
     if message.by_user:
-        return replace(turn, user="\n".join((turn.user, mend(message.text))))
+        return replace(turn, user="\n".join(filter(None, (turn.user, mend(message.text)))))
     return replace(turn, assistant="\n".join(filter(None, (turn.assistant, mend(message.text)))))

@@ -1,7 +1,7 @@
 """Message lists: messages with role and content, as hosts keep them, in a file."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,12 @@ def looks_like(head: bytes) -> bool:
     return head.startswith((b"{", b"[")) and b'"role"' in head and b'"content"' in head
 
 
-def read_messages(file: Path) -> Iterator[Chat | Unread]:
+def read_messages(file: Path, called: Collection[str] = ()) -> Iterator[Chat | Unread]:
     """Yield the sessions of a list of messages, by their `session_id` if they have one.
 
     The file is a list, an object with `messages`, or one message a line; see docs/messages.md for
-    what a message may be. One that is none is named, and left out. Raises TransferError if the file
-    is no list of messages.
+    what a message may be. One that is none is named, and left out. `called` is what the user is
+    called. Raises TransferError if the file is no list of messages.
     """
     sessions: dict[str | None, list[Any]] = {}
     for found in _messages(file):
@@ -39,7 +39,7 @@ def read_messages(file: Path) -> Iterator[Chat | Unread]:
         named = message.get("session_id") if isinstance(message, dict) else None
         sessions.setdefault(None if named is None else str(named), []).append(_timed(message))
     for name, messages in sessions.items():
-        if turns := to_turns(messages):
+        if turns := to_turns(messages, called):
             first = turns[0]
             session_id = name or f"messages-{derive_id('messages', first.user, first.assistant)}"
             yield Chat(session_id, tuple(one for turn in turns for one in _said(turn)))
@@ -73,7 +73,10 @@ def _timed(message: Any) -> Any:
     return {key: one for key, one in message.items() if key not in TIMES or is_moment(one)}
 
 
-def _said(turn: Exchanged) -> tuple[ChatMessage, ChatMessage]:
-    both = ((True, turn.user), (False, turn.assistant))
-    one, other = (ChatMessage(turn.turn_id, by_user, text, turn.at) for by_user, text in both)
-    return one, other
+def _said(turn: Exchanged) -> tuple[ChatMessage, ...]:
+    each = (
+        ChatMessage(turn.turn_id, True, turn.user, turn.at),
+        ChatMessage(turn.turn_id, False, turn.others, turn.at, by_other=True),
+        ChatMessage(turn.turn_id, False, turn.reply, turn.at),
+    )
+    return tuple(one for one in each if one.text)

@@ -6,19 +6,20 @@ several replies (swipes), `mes` is the one that was chosen.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
 from souffleur.errors import MessageError
-from souffleur.knowledge.language.plain_text import mend
+from souffleur.knowledge.language.plain_text import mend, single_line
 from souffleur.knowledge.language.thinking import without_thinking
 from souffleur.knowledge.operation import derive_id
+from souffleur.messages import by, folded, own_names
 from souffleur.moments import read_moment
-from souffleur.moving.chats import Chat, ChatMessage, Unread, fields_of
+from souffleur.moving.chats import NAMED, Chat, ChatMessage, Unread, fields_of
 from souffleur.moving.json_parts import lines_of
 
 HIDDEN = "message: hidden, or SillyTavern's own"
@@ -44,8 +45,12 @@ def looks_like(head: bytes) -> bool:
     return first.startswith(b"{") and (named or (b'"mes"' in first and b'"is_user"' in first))
 
 
-def read_sillytavern(file: Path) -> Iterator[Chat | Unread]:
-    """Yield the chat of a file, and the lines of it that cannot be read."""
+def read_sillytavern(file: Path, called: Collection[str] = ()) -> Iterator[Chat | Unread]:
+    """Yield the chat of a file, and the lines of it that cannot be read.
+
+    Of several personas of the user's, the words of one are the user's: of whom the user is `called`
+    like, for whom the chat was made, or who speaks first. What another says is told as theirs.
+    """
     lines: list[dict[str, Any]] = []
     head: Mapping[str, Any] = {}
     for found in lines_of(file):
@@ -57,19 +62,47 @@ def read_sillytavern(file: Path) -> Iterator[Chat | Unread]:
             head = found[1]
         else:
             yield Unread("message", f"line {found[0]}", "a message without `mes`")
-    if lines and _at_once(lines):
-        yield replace(_chat(head, lines, by_words=True), former=_chat(head, lines))
-    elif lines:
-        yield _chat(head, lines)
+    if not lines:
+        return
+    speakers = _speakers(head, lines, called)
+    chat = _chat(head, lines, speakers)
+    if _at_once(lines):
+        chat = replace(_chat(head, lines, speakers, by_words=True), former=chat)
+    yield chat
+
+
+@dataclass(frozen=True)
+class _Speakers:
+    """Who speaks in a chat."""
+
+    own: frozenset[str]
+    """The names of the user, folded."""
+    several: bool
+    """Whether several characters reply."""
+
+
+def _speakers(
+    head: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], called: Collection[str]
+) -> _Speakers:
+    said = [one for one in lines if not _unsaid(one)]
+    names = [_name(one) for one in said if one.get("is_user")]
+    made_for = str(head.get("user_name") or "")
+    own = own_names(names, called)
+    if not {*map(folded, called)} & own:
+        own = own_names(names, [made_for])
+    return _Speakers(own, len({_name(one) for one in said if not one.get("is_user")}) > 1)
 
 
 def _chat(
-    head: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], *, by_words: bool = False
+    head: Mapping[str, Any],
+    lines: Sequence[Mapping[str, Any]],
+    speakers: _Speakers,
+    *,
+    by_words: bool = False,
 ) -> Chat:
     """Return a chat, with ids made of the times or, as these cannot tell, of the words as well."""
     left_out: Counter[str] = Counter()
     messages: list[ChatMessage] = []
-    several = len({str(one.get("name")) for one in lines if _is_reply(one)}) > 1
     seen: Counter[str] = Counter()
     so_far = ""
     for one in lines:
@@ -81,7 +114,7 @@ def _chat(
         if by_words and (so_far or one.get("is_user")):  # a greeting may be another one later
             so_far = derive_id(so_far, mend(one["mes"]))
         id = f"{date}#{so_far or seen[date]}"
-        messages.append(_message(id, one, several=several))
+        messages.append(_message(id, one, speakers))
     session_id = _session_id(lines[0], _first_words(messages) if by_words else ())
     return Chat(session_id, tuple(messages), read_date(head.get("create_date")), left_out)
 
@@ -135,7 +168,7 @@ def _session_id(first: Mapping[str, Any], words: Sequence[str]) -> str:
 
 def _first_words(messages: Sequence[ChatMessage]) -> tuple[str, ...]:
     """Return what the user says first, and the reply to it."""
-    told = [*dropwhile(lambda one: not one.by_user, messages)]
+    told = [*dropwhile(lambda one: not (one.by_user or one.by_other), messages)]
     return tuple(mend(one.text) for one in told[:2])
 
 
@@ -148,21 +181,26 @@ def _unsaid(message: Mapping[str, Any]) -> str:
     return HIDDEN if own else ""
 
 
-def _is_reply(message: Mapping[str, Any]) -> bool:
-    return not (message.get("is_user") or _unsaid(message))
+def _name(message: Mapping[str, Any]) -> str:
+    return single_line(mend(str(message.get("name") or "")))[:NAMED]
 
 
-def _message(id: str, message: Mapping[str, Any], *, several: bool) -> ChatMessage:
-    by_user, extra = bool(message.get("is_user")), fields_of(message.get("extra"))
-    said = message["mes"] if by_user else without_thinking(message["mes"])
-    words = [said]
-    words += [f"[{word}]" for name, word in _MEDIA.items() if extra.get(name)]
-    for name, usual in _LISTS.items():
-        listed = extra.get(name)
+def _message(id: str, message: Mapping[str, Any], speakers: _Speakers) -> ChatMessage:
+    is_user, extra, name = (
+        bool(message.get("is_user")),
+        fields_of(message.get("extra")),
+        _name(message),
+    )
+    by_other = is_user and bool(name) and folded(name) not in speakers.own
+    words = [message["mes"] if is_user else without_thinking(message["mes"])]
+    words += [f"[{word}]" for field, word in _MEDIA.items() if extra.get(field)]
+    for field, usual in _LISTS.items():
+        listed = extra.get(field)
         for one in listed if isinstance(listed, list) else ():
             kind = fields_of(one).get("type")
             words.append(f"[{kind if kind in ('image', 'video', 'audio') else usual}]")
     text = "\n".join(filter(str.strip, words))
-    if several and text and not by_user and message.get("name"):
-        text = f"{message['name']}: {text}"
-    return ChatMessage(id, by_user, text, read_date(message.get("send_date")))
+    if text and (by_other or (speakers.several and not is_user)):
+        text = by(name, text)
+    at = read_date(message.get("send_date"))
+    return ChatMessage(id, is_user and not by_other, text, at, by_other=by_other)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, tzinfo
 from itertools import islice
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from souffleur.knowledge.journal import Journal
     from souffleur.settings import Settings
 
-Reader = Callable[[Path], Iterable[Chat | Unread]]
-"""Reads the chats of a file. Raises TransferError."""
+Reader = Callable[[Path, Collection[str]], Iterable[Chat | Unread]]
+"""Reads the chats of a file, of a user who is called so. Raises TransferError."""
 _Forms = tuple[Sequence[ChatTurn], Sequence[ChatTurn]]
 _PAGE = 64
 """Turns that are looked up at once."""
@@ -35,6 +35,8 @@ class Listener:
 
     user_id: str
     agent_id: str
+    called: Collection[str]
+    """What the user is called."""
     zone: tzinfo
     """The zone of times that name none."""
     now: datetime
@@ -109,7 +111,7 @@ def _read(listener: Listener, file: Path, read: Reader, tally: _Tally) -> list[_
     Raises TransferError if nothing of the file can be read.
     """
     chats: list[_Forms] = []
-    for chat in read(file):
+    for chat in read(file, listener.called):
         if isinstance(chat, Unread):
             tally.leave_out(chat)
             continue

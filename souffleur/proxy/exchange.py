@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ from souffleur.proxy.speaker import (
     find_speaker,
     is_incognito,
 )
-from souffleur.proxy.talk import Talk, join, read_talk
+from souffleur.proxy.talk import Talk, join, names_several, read_talk
 from souffleur.proxy.tasks import is_task
 from souffleur.proxy.threads import Threads
 from souffleur.telemetry.log_lines import describe, trace_bug
@@ -117,7 +117,8 @@ class Prompter:
             return Exchange(body, api)
         speaker = find_speaker(headers, asked, query, admit)
         try:
-            turn = self._open(api, speaker, asked, messages)
+            called = await self._called(speaker) if names_several(messages) else ()
+            turn = self._open(api, speaker, asked, messages, called)
             if turn is None:
                 return Exchange(body, api)
             start = time.perf_counter()
@@ -186,11 +187,21 @@ class Prompter:
         if not receipt.durable:
             logger.error("turn {} is not kept yet: {}", turn.turn_id, receipt.error)
 
+    async def _called(self, speaker: Speaker) -> tuple[str, ...]:
+        """Return what the user is called."""
+        cast = await self._memory.cast(user_id=speaker.user_id)
+        return (speaker.user_id, *cast.persona(speaker.user_id).of_user)
+
     def _open(
-        self, api: Api, speaker: Speaker, asked: Mapping[str, Any], messages: list[Any]
+        self,
+        api: Api,
+        speaker: Speaker,
+        asked: Mapping[str, Any],
+        messages: list[Any],
+        called: Collection[str],
     ) -> OpenTurn | None:
         """Return the turn that is asked for; `None` if the request has no word of a user."""
-        talk: Talk | None = read_talk(messages)
+        talk: Talk | None = read_talk(messages, called)
         if isinstance(former := asked.get("previous_response_id"), str) and former:
             return self._chains.follow(speaker, talk, former)
         conversation = find_conversation(asked) if api == "responses" else None
@@ -203,7 +214,7 @@ class Prompter:
             user_id=turn.user_id,
             session_id=turn.session_id,
             agent_id=turn.agent_id,
-            text=turn.user,
+            text=turn.user or turn.so_far,  # what another has said
         )
         try:
             return await asyncio.wait_for(recall, self._patience)

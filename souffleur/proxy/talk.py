@@ -2,13 +2,13 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, dropwhile, islice
 from typing import Any
 
-from souffleur.contents import content_of, readable_content
+from souffleur.contents import content_of, look_up, readable_content
 from souffleur.knowledge.language.thinking import without_thinking
 from souffleur.messages import Exchanged, to_turns
 from souffleur.proxy.injection import SYSTEM_ROLES
@@ -78,26 +78,27 @@ class Talk:
         return tuple(islice(chain.from_iterable(both), SAID))
 
 
-def read_talk(messages: Sequence[Any]) -> Talk | None:
+def read_talk(messages: Sequence[Any], called: Collection[str] = ()) -> Talk | None:
     """Return the talk of the messages of a request; `None` if it has no word of a user.
 
-    Messages of tools are part of the turn that they serve. Raises MessageError for a message that
-    cannot be read.
+    Messages of tools are part of the turn that they serve. What others say, whom messages name, is
+    heard before the reply; `called` is what the user is called. Raises MessageError for a message
+    that cannot be read.
 
     >>> asked = {"role": "user", "content": "hi"}, {"role": "assistant", "content": "Well,"}
     >>> (talk := read_talk(asked)).user, talk.so_far, talk.is_first
     ('hi', 'Well,', True)
     """
     said = [one for one in messages if role_of(one) in ("user", "assistant") and _has_content(one)]
-    turns = [replace(turn, user=own_words(turn.user)) for turn in to_turns(said)]
-    if not turns or not turns[-1].user:
+    turns = [replace(turn, user=own_words(turn.user)) for turn in to_turns(said, called)]
+    if not turns or not (turns[-1].user or turns[-1].others):
         return None
     *earlier, now = turns
     asked = asked_at_the_end(messages)
     by_another = _any(_BY_ANOTHER, asked) and not _any(_CONTINUED, asked)
     in_its_midst = is_reply(last_said(messages)) and not by_another
     beginning = _beginning(messages, _any(_BY_ANOTHER, asked))
-    greeting = earlier[0].assistant if earlier and not earlier[0].user else ""
+    greeting = earlier[0].reply if earlier and not (earlier[0].user or earlier[0].others) else ""
     return Talk(
         user=now.user,
         so_far=now.assistant,
@@ -172,6 +173,12 @@ def _replies(said: Sequence[Any]) -> Iterator[str]:
     """Yield the replies before the user's latest message, from the latest on."""
     earlier = dropwhile(lambda one: role_of(one) != "user", reversed(said))
     return (without_thinking(readable_content(one)) for one in earlier if is_reply(one))
+
+
+def names_several(messages: Sequence[Any]) -> bool:
+    """Return whether messages name several who speak, besides the companion."""
+    users = (look_up(one, "name") for one in messages if role_of(one) == "user")
+    return len({one for one in users if isinstance(one, str)}) > 1
 
 
 def _has_content(message: Mapping[str, Any]) -> bool:

@@ -50,7 +50,7 @@ def written(folder: Path, lines: list[Any], name: str = "chat.jsonl") -> Path:
 
 def chats_of(file: Path) -> list[Chat]:
     """Return the chats of a file, all of which can be read."""
-    chats, unread = split(READERS[source_of(file)](file))
+    chats, unread = split(READERS[source_of(file)](file, ()))
     assert not unread
     return chats
 
@@ -245,7 +245,7 @@ def test_a_broken_message(tmp_path: Path, text: str, why: str) -> None:
     file = tmp_path / "talk.json"
     file.write_text(text)
     (chat,), unread = split(read_messages(file))
-    assert said(chat) == [(True, "a"), (False, "")]
+    assert said(chat) == [(True, "a")]
     assert len(unread) == 1
     assert unread[0].startswith(why)
 
@@ -254,4 +254,4 @@ def test_a_broken_time_of_a_message(tmp_path: Path) -> None:
     """It is none, and what was said is taken."""
     file = tmp_path / "talk.json"
     file.write_text('[{"role": "user", "content": "a", "timestamp": "soon"}]')
-    assert [one.at for chat in chats_of(file) for one in chat.messages] == [None, None]
+    assert [one.at for chat in chats_of(file) for one in chat.messages] == [None]

@@ -62,7 +62,8 @@ async def remember(memory: Memory, ask: Ask, body: AddBody) -> dict[str, Any]:
     filters = body.filters or {}
     given = [body.messages] if isinstance(body.messages, dict) else body.messages
     messages = [{"role": "user", "content": given}] if isinstance(given, str) else given
-    said = [text for turn in to_turns(messages) for text in (turn.user, turn.assistant) if text]
+    turns = to_turns(messages, [user_id])
+    said = [text for turn in turns for text in (turn.user, turn.assistant) if text]
     entries: list[LedgerEntry] = []
     for what in said if body.infer is False else [messages]:
         entries += await memory.remember(

@@ -46,10 +46,11 @@ def export(
 
 async def _export_to_output(memory: "Memory", user: str | None) -> None:
     import asyncio
-    from tempfile import TemporaryDirectory
 
-    with TemporaryDirectory(prefix="souffleur-") as folder:  # for its owner alone
-        made = Path(folder, "export.jsonl")
+    from souffleur.moving.passing import passing_file
+    from souffleur.settings import load_settings
+
+    with passing_file(load_settings().folder, "export.jsonl") as made:
         await memory.export(made, user_id=user)
         await asyncio.to_thread(_print_file, made)
 

@@ -10,6 +10,7 @@ from fastapi.security import HTTPBearer
 from starlette.types import ASGIApp, Lifespan
 
 import souffleur
+from souffleur.moving.passing import remove_left
 from souffleur.runtime import Souffleur
 from souffleur.serving.access import check_method
 from souffleur.serving.cors import origins_of, with_cors
@@ -69,6 +70,7 @@ def make_app(
     stream without events.
     """
     chosen = settings or memory.settings
+    remove_left(memory.settings.folder)
     app = FastAPI(
         telemetry=_UNTRACED,
         title="Souffleur",

@@ -1,8 +1,6 @@
 """Routes by which memories are moved: export and import."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
@@ -11,6 +9,7 @@ from souffleur.errors import TransferError
 from souffleur.knowledge.export_file import export_lines
 from souffleur.knowledge.importing import Imported
 from souffleur.moving.arriving import ImportSource, source_of
+from souffleur.moving.passing import passing_file
 from souffleur.serving.access import AgentId, Caller, Memory, OwnerOrAll
 
 router = APIRouter(prefix="/api", tags=["transfer"])
@@ -51,8 +50,7 @@ async def import_(
 
     The turns of chats are judged in the background, as held with the persona `agent_id`.
     """
-    with TemporaryDirectory(prefix="souffleur-") as folder:
-        file = Path(folder) / "import"
+    with passing_file(memory.settings.folder, "import") as file:
         with file.open("wb") as out:
             async for part in request.stream():
                 out.write(part)

@@ -9,11 +9,13 @@ import httpx2
 import pytest
 import pytest_asyncio
 
+from souffleur.moving.passing import passing_file
 from souffleur.runtime import Souffleur
 from souffleur.serving.tokens import Role, TokenFile
 from souffleur.settings import Settings
 from tests.build import NOW
 from tests.served import served
+from tests.shared import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -26,13 +28,18 @@ async def url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
     async with Souffleur.open(chosen, clock=lambda: NOW) as memory:
         await memory.remember("Ann likes green tea.", user_id="ann")
         await memory.remember("Ben sails.", user_id="ben")
+        left = folder / "store" / "passing" / "left" / "import"
+        left.parent.mkdir(parents=True)
+        left.write_text("of an import that was killed")
         tokens = TokenFile(folder / "tokens.json")
         made = tokens.make(Role.USER, "ann", now=NOW), tokens.make(Role.ADMIN, now=NOW)
         SECRETS.update(zip(("ann", "admin"), made, strict=True))
         async with served(memory, tokens=folder / "tokens.json", max_import=LIMIT) as at:
+            STORES.append(folder / "store")
             yield at
 
 
+STORES: list[Path] = []
 LIMIT = 4096
 SECRETS: dict[str, str] = {}
 
@@ -134,6 +141,23 @@ async def test_a_bomb_is_refused(url: str) -> None:
         refused = await http.post("/api/import", content=packed.getvalue())
     assert refused.status_code == 422
     assert "the body holds 0.1 MB" in refused.text
+
+
+async def test_what_is_sent_stays_below_the_store(url: str) -> None:
+    """It is there while it is read; what a killed process left goes when the next one starts."""
+    passing, seen = STORES[0] / "passing", list[str]()
+
+    async def sent() -> AsyncIterator[bytes]:
+        assert not [*passing.glob("left")]
+        yield b'[{"role": "user", '
+        await until(lambda: any(passing.glob("*/import")))
+        with passing_file(STORES[0], "other"):  # which leaves alone what is in use
+            seen.extend(file.name for file in passing.glob("*/import"))
+        yield b'"content": "I knit."}]'
+
+    async with calling(url, "ann") as http:
+        done = await http.post("/api/import", content=sent())
+    assert (done.status_code, seen, [*passing.iterdir()]) == (200, ["import"], [])
 
 
 async def test_what_is_no_import(url: str) -> None:

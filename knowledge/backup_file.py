@@ -9,7 +9,9 @@ point replaces the earlier one; a line without payload means that the point was 
 
 import base64
 import hashlib
+import io
 import json
+import math
 import os
 import tempfile
 import zipfile
@@ -34,6 +36,12 @@ from souffleur.knowledge.memory import Frozen
 FORMAT = 1
 """Version of the file's format; the schema of the records has its own, in `made_with`."""
 POINTS, MANIFEST = "points.jsonl", "manifest.json"
+MAX_LINE = 128 << 20
+"""Bytes of a line: that of a turn has two messages, and the proxy takes replies of 64 MB."""
+MAX_MANIFEST = 1 << 20
+"""Bytes of the manifest."""
+MAX_DIMENSION = 65_536
+"""The largest dimension that the engine takes."""
 
 Line = tuple[str, str, Point | None]
 """The collection, the id of a point, and the point; `None` if it was deleted."""
@@ -74,7 +82,8 @@ class BackupManifest(Frozen):
     @property
     def dimension(self) -> int:
         """The dimension of the dense vectors."""
-        return int(self.made_with["dimension"])
+        dimension: int = self.made_with["dimension"]
+        return dimension
 
 
 class BackupWriter:
@@ -155,11 +164,13 @@ def verify(file: Path) -> BackupManifest:
     manifest = _read_manifest(file)
     kinds: dict[tuple[str, str], str] = {}
     seen, size = hashlib.sha256(), 0
-    with _reading(file) as archive, archive.open(POINTS) as lines:
-        for line in lines:
+    with _reading(file) as archive:
+        if archive.getinfo(POINTS).file_size != manifest.size:
+            raise _damaged(file)
+        for line in _lines(archive):
             seen.update(line)
             size += len(line)
-            collection, id, point = decode_line(line)
+            collection, id, point = decode_line(line, manifest.dimension)
             if point is None:
                 del kinds[collection, id]
             else:
@@ -173,8 +184,18 @@ def verify(file: Path) -> BackupManifest:
 
 def read_lines(file: Path) -> Iterator[Line]:
     """Yield the lines of a backup in order. Raises BackupError if it is damaged."""
-    with _reading(file) as archive, archive.open(POINTS) as lines:
-        yield from map(decode_line, lines)
+    with _reading(file) as archive:
+        yield from map(decode_line, _lines(archive))
+
+
+def _lines(archive: zipfile.ZipFile) -> Iterator[bytes]:
+    """Yield the lines of all points. Raises ValueError for one that is too long."""
+    packed: Any = archive.open(POINTS)
+    with io.BufferedReader(packed) as lines:
+        while line := lines.readline(MAX_LINE + 1):
+            if len(line) > MAX_LINE:
+                raise ValueError("this is no line")
+            yield line
 
 
 def kind_of(collection: str, payload: Payload) -> str:
@@ -198,8 +219,8 @@ def encode_line(collection: str, id: str, point: Point | None) -> bytes:
     return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def decode_line(line: bytes) -> Line:
-    """Return what a line says.
+def decode_line(line: bytes, dimension: int | None = None) -> Line:
+    """Return what a line says. Raises ValueError for dense vectors of another dimension.
 
     >>> point = Point("p", {"text": "猫"}, (0.5, -0.25), Sparse((7,), (1.5,)), ((1.0, 0.0),))
     >>> decode_line(encode_line("memories", "p", point)) == ("memories", "p", point)
@@ -214,9 +235,9 @@ def decode_line(line: bytes) -> Line:
     point = Point(
         id,
         dict(fields["payload"]),
-        _floats(fields["dense"]) if "dense" in fields else None,
+        _dense(fields["dense"], dimension) if "dense" in fields else None,
         _sparse(fields.get("lexical")),
-        tuple(map(_floats, fields.get("cues", ()))),
+        tuple(_dense(cue, dimension) for cue in fields.get("cues", ())),
         _sparse(fields.get("cue_words")),
     )
     return collection, id, point
@@ -224,6 +245,12 @@ def decode_line(line: bytes) -> Line:
 
 def _numbers(values: Sequence[float] | Sequence[int], kind: str = "<f4") -> str:
     return base64.b64encode(np.asarray(values, dtype=kind).tobytes()).decode()
+
+
+def _dense(text: str, dimension: int | None) -> tuple[Any, ...]:
+    if dimension is not None and len(text) != 4 * math.ceil(4 * dimension / 3):  # as base64
+        raise ValueError("a vector has another dimension than the backup")
+    return _floats(text)
 
 
 def _floats(text: str, kind: str = "<f4") -> tuple[Any, ...]:
@@ -240,7 +267,8 @@ def _sparse(words: list[str] | None) -> Sparse | None:
 
 def _read_manifest(file: Path) -> BackupManifest:
     with _reading(file) as archive:
-        fields = json.loads(archive.read(MANIFEST))
+        with archive.open(MANIFEST) as told:
+            fields = json.loads(told.read(MAX_MANIFEST))
         found = fields["format"]
     if found != FORMAT:
         raise BackupError(
@@ -248,9 +276,13 @@ def _read_manifest(file: Path) -> BackupManifest:
             "with the version of Souffleur that made it, or with a later one"
         )
     try:
-        return BackupManifest.model_validate(fields)
+        manifest = BackupManifest.model_validate(fields)
     except ValidationError:
         raise _damaged(file) from None
+    dimension = manifest.made_with.get("dimension")
+    if not isinstance(dimension, int) or not 0 < dimension <= MAX_DIMENSION:
+        raise _damaged(file)
+    return manifest
 
 
 @contextmanager

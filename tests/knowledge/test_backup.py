@@ -274,6 +274,22 @@ async def test_a_broken_file_changes_nothing(
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.parametrize("dimension", ["x", None, True, 0, 17, 10**9])
+async def test_a_dimension_that_no_vector_has(
+    kept: Kept, tmp_path: Path, dimension: object
+) -> None:
+    """A manifest that lies about it is told before anything is made so large."""
+    file = tmp_path / "b.zip"
+    told = kept.made.model_dump(mode="json")
+    told["made_with"]["dimension"] = dimension
+    with zipfile.ZipFile(kept.file) as whole, zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(POINTS, whole.read(POINTS))
+        archive.writestr(MANIFEST, json.dumps(told))
+    with pytest.raises(BackupError, match="no whole backup"):
+        await restore(file, located(tmp_path / "new"))
+    assert not (tmp_path / "new").exists()
+
+
 async def test_a_backup_takes_no_other_files_place(kept: Kept, tmp_path: Path) -> None:
     """A former backup is replaced, any other file is left; nothing half-made stays behind."""
     other, former = tmp_path / "notes.txt", tmp_path / "b.zip"

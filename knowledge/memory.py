@@ -167,6 +167,19 @@ which a thousand memories have seven thousand."""
 Text = Annotated[str, BeforeValidator(_mended)]
 """Text from outside; lone surrogates, which have no UTF-8, become U+FFFD."""
 
+MAX_NUMBER = 2**53 - 1
+"""What no counter reaches; larger numbers are not whole in JSON, and larger than 2**63 the engine
+cannot hold."""
+MAX_VALUE = 1000.0
+"""An importance or a value that no rule gives; a larger one, from a file, counts as this one."""
+MAX_DAYS = 36_525.0
+"""A hundred years; more days count as these."""
+
+Number = Annotated[int, Field(ge=-MAX_NUMBER, le=MAX_NUMBER)]
+"""A counter or a position."""
+Value = Annotated[float, AfterValidator(lambda value: min(value, MAX_VALUE))]
+Days = Annotated[float, AfterValidator(lambda days: min(days, MAX_DAYS))]
+
 Content = Annotated[Text, AfterValidator(_content)]
 """The text of a memory: stripped, not blank, at most `MAX_CONTENT_LENGTH` characters."""
 
@@ -228,11 +241,11 @@ class Memory(Frozen):
     """The row of the policy's table by which it fades."""
     kind: Kind = Kind.FACT
     """What it is about."""
-    importance: float = Field(default=1.0, ge=0)
+    importance: Value = Field(default=1.0, ge=0)
     """The base value at `anchor_at`. Never overwritten by decay."""
     anchor_at: Instant
     """When it was last reinforced."""
-    grace_days: float = Field(default=7.0, ge=0)
+    grace_days: Days = Field(default=7.0, ge=0)
     """Days after `anchor_at` before it begins to decay."""
     due_at: Instant | None = None
     """When something must next happen to it; `None` means never. Derived, see `decay.due`."""
@@ -240,7 +253,7 @@ class Memory(Frozen):
     """What must happen at `due_at`."""
     asked_at: Instant | None = None
     """When a promotion review last decided KEEP."""
-    asked_value: float | None = None
+    asked_value: Value | None = None
     """The value at that time: promotion is reviewed again well above it, or 30 days later."""
     confidence: float = Field(default=0.8, ge=0, le=1)
     """How sure its author was, from 0 to 1."""
@@ -275,9 +288,9 @@ class Memory(Frozen):
     and they are never shown: document expansion, https://arxiv.org/abs/1904.08375."""
     data: dict[str, Any] = Field(default_factory=dict)
     """Structured data for the host's own use."""
-    uses: int = Field(default=0, ge=0)
+    uses: Number = Field(default=0, ge=0)
     """How often a judge found that it shaped a reply. Only use reinforces a memory."""
-    recalls: int = Field(default=0, ge=0)
+    recalls: Number = Field(default=0, ge=0)
     """How often it was merely retrieved."""
     last_used_at: Instant | None = None
     """When a judge last found that it shaped a reply."""
@@ -285,7 +298,7 @@ class Memory(Frozen):
     """When it was first learned."""
     updated_at: Instant
     """When it was last changed."""
-    revision: int = Field(default=1, ge=1)
+    revision: Number = Field(default=1, ge=1)
     """A counter that guards concurrent writes: each change adds one."""
     written_by: str = ""
     """The id of the ledger entry that wrote this revision."""

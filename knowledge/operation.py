@@ -9,7 +9,16 @@ from pydantic import AfterValidator, AwareDatetime, Field
 
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge.identity import check_id
-from souffleur.knowledge.memory import Category, Content, Frozen, Kind, Memory, Speaker, Text
+from souffleur.knowledge.memory import (
+    Category,
+    Content,
+    Frozen,
+    Kind,
+    Memory,
+    Number,
+    Speaker,
+    Text,
+)
 from souffleur.knowledge.privacy.handling import SpecialCategory
 
 NAMESPACE = UUID("6f0c9d5e-6b3f-5d0e-9a57-8d1f3f3c9f10")
@@ -433,9 +442,9 @@ class LedgerEntry(Frozen):
     """The uuid5 of (verdict, position); `undo` takes it."""
     verdict_id: str
     """The verdict that the op belongs to."""
-    position: int
+    position: Number
     """The place of the op in the verdict, from 0."""
-    of: int
+    of: Number
     """The number of ops in the verdict."""
     user_id: str
     """The user it is about."""
@@ -492,7 +501,7 @@ LedgerEntries = list[LedgerEntry]
 class Recorded(Frozen):
     """A ledger entry, and its place in the ledger of its store."""
 
-    seq: int
+    seq: Number
     """The place: each later entry has a higher one, entries of other users lie between."""
     entry: LedgerEntry
     """The entry."""

@@ -17,7 +17,7 @@ from souffleur.field_docs import explain_fields
 from souffleur.knowledge.engine.collection import Point
 from souffleur.knowledge.identity import COMMON, own_sphere
 from souffleur.knowledge.language.plain_text import is_blank, mend, single_line
-from souffleur.knowledge.memory import Frozen
+from souffleur.knowledge.memory import Frozen, Number
 from souffleur.knowledge.operation import IDS_KNOWN, derive_id
 from souffleur.knowledge.reading import describe_faults, read
 
@@ -75,7 +75,7 @@ class Person(Frozen):
     """The language of whispers and prompts; `None` means the language of the conversation."""
     since: AwareDatetime
     """When this version was created."""
-    version: int = Field(default=1, ge=0)
+    version: Number = Field(default=1, ge=0)
     """The number of this version; 0 for the time before the host introduced the user."""
     earlier: tuple["Person", ...] = ()
     """The former versions, oldest first."""
@@ -102,7 +102,7 @@ class PersonaCard(Frozen):
     """
     since: AwareDatetime
     """When this version was created."""
-    version: int = Field(default=1, ge=0)
+    version: Number = Field(default=1, ge=0)
     """The number of this version; 0 for the time before the host introduced it."""
     earlier: tuple["PersonaCard", ...] = ()
     """The former versions, oldest first."""

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from pydantic import AwareDatetime
 
-from souffleur.knowledge.memory import Frozen, Memory, MemoryState
+from souffleur.knowledge.memory import Frozen, Memory, MemoryState, Number
 from souffleur.knowledge.operation import derive_id
 
 EPISODES_PER_PORTRAIT = 5
@@ -23,7 +23,7 @@ class PortraitStatus(Frozen):
     """When the latest episode was created that the portrait includes."""
     big: bool = False
     """Whether the monitor found something that changes who the user is."""
-    tries: int = 0
+    tries: Number = 0
     retry_at: AwareDatetime | None = None
     error: str = ""
     """The error of the latest failed try."""

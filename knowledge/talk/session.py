@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, BeforeValidator, TypeAdapter
 
-from souffleur.knowledge.memory import Frozen
+from souffleur.knowledge.memory import Frozen, Number
 from souffleur.knowledge.operation import IDS_KNOWN, Said, derive_id
 
 TALK_PAUSE = timedelta(minutes=30)
@@ -43,7 +43,7 @@ class WindowEntry(Frozen):
     id: str
     """The id of the turn's point."""
     at: AwareDatetime
-    messages: int
+    messages: Number
 
 
 _WINDOW = TypeAdapter(tuple[WindowEntry, ...])
@@ -80,20 +80,20 @@ class Segment(Frozen):
     agent_id: str
     sphere: str = ""
     session_id: str
-    number: int
+    number: Number
     """The position among the segments of its session, from 0."""
     turn_ids: tuple[str, ...]
     """The ids of the points of its turns, oldest first."""
-    messages: int
+    messages: Number
     since: AwareDatetime
     at: AwareDatetime
     """When its latest turn was said."""
     state: SegmentState = SegmentState.WAITING
-    version: int = 0
+    version: Number = 0
     """How often it was queued again, because a reply was replaced or something was forgotten."""
     episode_id: str | None = None
     """The id of the memory written from it."""
-    tries: int = 0
+    tries: Number = 0
     retry_at: AwareDatetime | None = None
     error: str = ""
     """The error of the latest failed try."""
@@ -116,8 +116,8 @@ class Session(Frozen):
     since: AwareDatetime
     at: AwareDatetime
     """When the latest turn was said."""
-    segments: int = 0
-    turns: int = 0
+    segments: Number = 0
+    turns: Number = 0
     """Turns said so far, whether or not they have left the window."""
     next_ids: tuple[str, ...] = ()
     """Memories that the judge of the latest turns found likely to be needed next."""
@@ -125,7 +125,7 @@ class Session(Frozen):
     """When those turns were said."""
     left: tuple[Segment, ...] = ()
     """Segments that left with the latest write, on a store of several processes: written next."""
-    revision: int = 0
+    revision: Number = 0
     """How often it was written, on a store of several processes."""
 
     def likely(self, now: datetime) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge.language.plain_text import clip
-from souffleur.knowledge.memory import Frozen, Instant, Speaker, Text
+from souffleur.knowledge.memory import Frozen, Instant, Number, Speaker, Text
 from souffleur.knowledge.operation import Said, derive_id
 from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.secrets import mask_together
@@ -48,9 +48,9 @@ class Turn(Frozen):
     """The host's id of the session."""
     sphere: str = ""
     """Which personas may know it: see `identity`. Set when it is written, by its persona."""
-    seq: int = 0
+    seq: Number = 0
     """The position by arrival in this journal."""
-    place: int = 0
+    place: Number = 0
     """The position in its session, from 1; 0 means unknown."""
     at: Instant
     """When it was said."""
@@ -62,9 +62,9 @@ class Turn(Frozen):
     """The ids of the memories whispered before the reply."""
     state: TurnState = TurnState.PENDING
     """Whether it is judged."""
-    version: int = 0
+    version: Number = 0
     """How often the reply was replaced (swipe, regenerate)."""
-    tries: int = 0
+    tries: Number = 0
     """Failed tries to judge it."""
     error: Text = ""
     """The error of the latest failed try."""

@@ -15,7 +15,7 @@ from souffleur.knowledge.engine.collection import (
     read_all,
 )
 from souffleur.knowledge.journal import Journal
-from souffleur.knowledge.memory import Frozen
+from souffleur.knowledge.memory import Frozen, Number
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.reading import read, read_each
 
@@ -31,14 +31,14 @@ class RunRecord(Frozen):
     ended: AwareDatetime
     of_user: str | None = None
     """The user whose memories it covered; `None` means all users."""
-    due: int = 0
-    counts: dict[str, int] = Field(default_factory=dict)
+    due: Number = 0
+    counts: dict[str, Number] = Field(default_factory=dict)
     """The number of ops carried out, by op; FAILED, WAITS, CHANGED and REFUSED for the others."""
     errors: tuple[str, ...] = ()
     """The first few errors."""
-    calls: int = 0
+    calls: Number = 0
     """The number of calls of the model."""
-    tokens: int = 0
+    tokens: Number = 0
     cost: float = 0.0
     """The cost in dollars; 0 if no prices are known."""
     stopped: str = ""

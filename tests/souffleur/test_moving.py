@@ -253,6 +253,41 @@ async def test_a_broken_file(memory: Souffleur, file: Path, tmp_path: Path, what
     assert await everything(memory) == before
 
 
+ODD = [
+    ("session", "revision", 10**30),
+    ("turn", "seq", 10**30),
+    ("entry", "position", -(10**30)),
+    ("person", "version", 1e308),
+    ("memory", "uses", 2**62),
+    ("memory", "importance", 1e308),
+    ("memory", "importance", float("inf")),
+    ("memory", "grace_days", 1e308),
+]
+
+
+@pytest.mark.parametrize(("kind", "field", "number"), ODD)
+async def test_an_odd_number(
+    file: Path, tmp_path: Path, kind: str, field: str, number: float
+) -> None:
+    """No counter is taken that the store cannot hold, no value that breaks what is made of it."""
+    lines = [json.loads(line) for line in read(file).splitlines()]
+    chosen = [one for one in lines if one.get("payload", {}).get("type", "memory") == kind]
+    payload = next(one["payload"] for one in chosen if "payload" in one)
+    payload[field] = number
+    odd = tmp_path / "odd.jsonl"
+    odd.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    async with opened(tmp_path / "new") as memory:
+        if field in ("importance", "grace_days"):
+            await memory.import_file(odd)
+        else:
+            with pytest.raises(TransferError, match="cannot be read"):
+                await memory.import_file(odd)
+        await memory.report()
+        assert memory.observe(user_id="ann", user="hi", session_id="s1").error == ""
+        assert (await memory.recall(user_id="ann", text="tea")).error == ""
+        assert all(one.importance <= 1000 for one in await memory.list(user_id="ann", state=None))
+
+
 async def test_what_editors_add_is_no_harm(memory: Souffleur, file: Path, tmp_path: Path) -> None:
     """A byte order mark, other line ends and blank lines are read over."""
     saved = tmp_path / "saved.jsonl"

@@ -110,7 +110,8 @@ def write_record(folder: Path, written: Written) -> None:
 
 def _write(file: Path, data: bytes) -> None:
     beside = file.with_name(f".{file.name}.{os.getpid()}")
-    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+    beside.unlink(missing_ok=True)  # a killed process's, or somebody's link
+    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
         out.write(data)
         out.flush()
         os.fsync(out.fileno())

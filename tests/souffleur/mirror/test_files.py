@@ -1,5 +1,6 @@
 """The files of a mirror: whole whatever happens, and named after their users."""
 
+import os
 import subprocess
 import sys
 import time
@@ -34,6 +35,18 @@ def test_a_kill_leaves_a_whole_file(tmp_path: Path, wait: float) -> None:
         time.sleep(wait)
         process.kill()
     assert all(one.read_text("utf-8") in texts for one in tmp_path.glob("MEMORY.*"))
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    """What a killed process left, or a link that somebody put in its place, is replaced."""
+    other, beside = tmp_path / "other", tmp_path / f".MEMORY.md.{os.getpid()}"
+    other.write_text("mine")
+    beside.symlink_to(other)
+    replace(tmp_path / "MEMORY.md", "Ann sails.")
+    beside.write_text("half")
+    replace(tmp_path / "MEMORY.md", "Ann rows.")
+    assert (other.read_text(), (tmp_path / "MEMORY.md").read_text()) == ("mine", "Ann rows.")
+    assert not beside.exists()
 
 
 @given(st.text(min_size=1), st.text(min_size=1))

@@ -199,6 +199,18 @@ def test_a_view_comes_when_the_server_is_back(page: Page, scene: Scene) -> None:
     page.see(".list-of-names", "Kyoto")
 
 
+@pytest.mark.parametrize(
+    ("address", "shown"), [("%", ".portrait"), ("memory/%E0%A4%A", "[role=alert]")]
+)
+def test_an_address_that_was_not_made_here(
+    page: Page, scene: Scene, address: str, shown: str
+) -> None:
+    """A view comes all the same."""
+    page.show(scene.secrets["ann"], "names")
+    page.browser.execute_script("location.hash = arguments[0]", f"#/{address}")
+    page.until(lambda: page.all(f"main > {shown}") != [])
+
+
 def test_what_was_erased_is_gone_from_another_tab(page: Page, scene: Scene) -> None:
     """Words that were erased while nobody looked at a tab are not on it when it is shown again."""
     told = scene.call(scene.memory.remember("Ann keeps goats.", user_id="ann"))

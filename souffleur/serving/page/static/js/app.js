@@ -102,8 +102,17 @@ function focusFirst() {
 // What would be lost if the view were drawn anew.
 const busy = () => main.querySelector("form.editing, .why .list > *, .settings");
 
+// A part of the address in words; as it is, if it was not made here.
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 async function draw(moved) {
-  const [name, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+  const [name, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decoded);
   const view = VIEWS.includes(name) || name in BEYOND ? name : "portrait";
   leaving.abort();
   leaving = new AbortController();

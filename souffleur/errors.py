@@ -203,3 +203,12 @@ _OUTAGE_STATUSES = frozenset({401, 402, 403, 404, 408, 409, 425, 429})
 def is_outage_status(status: int | None) -> bool:
     """Return whether a status is the endpoint's fault, not the request's; None: unreachable."""
     return status is None or status in _OUTAGE_STATUSES or 300 <= status < 400 or status >= 500
+
+
+def joined(*errors: str) -> str:
+    """Return what is wrong as one text, in which nothing is said twice.
+
+    >>> joined("The disk is full", "", "no judge; The disk is full")
+    'The disk is full; no judge'
+    """
+    return "; ".join(dict.fromkeys(one for text in errors if text for one in text.split("; ")))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from souffleur.errors import joined
 from souffleur.field_docs import explain_fields
 
 
@@ -46,7 +47,7 @@ class Health:
     def error(self) -> str:
         """All errors in one line; empty if there are none."""
         others = (self.embedder_error, self.store_error, self.reply_error)
-        return "; ".join(filter(None, (self.judging_error, self.budget_error, *others)))
+        return joined(self.judging_error, self.budget_error, *others)
 
     @property
     def is_ok(self) -> bool:

@@ -24,7 +24,7 @@ from souffleur.background.outbox import Outbox
 from souffleur.background.patience import Patience
 from souffleur.background.spool import Spool
 from souffleur.background.worker import Worker
-from souffleur.errors import StoreError
+from souffleur.errors import StoreError, joined
 from souffleur.grace import Grace
 from souffleur.health import Health
 from souffleur.knowledge.breaker import Outage
@@ -216,7 +216,7 @@ class Backstage:
         """Likewise, for one user, whose budget of the day may be used up."""
         judging = self._endpoints.error if self._judges else ""
         spent = self._budget.trouble_of(user_id) if self._budget else ""
-        return "; ".join(filter(None, (judging, spent, self._knowledge.trouble, self._delivery)))
+        return joined(judging, spent, self._knowledge.trouble, self._delivery)
 
     async def health(self) -> Health:
         """Return whether turns are judged and stored. Asks no endpoint. Raises StoreError."""

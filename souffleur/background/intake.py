@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from loguru import logger
 
 from souffleur.contents import Content, read_content
-from souffleur.errors import MessageError, SouffleurError, StoreError
+from souffleur.errors import MessageError, SouffleurError, StoreError, joined
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.language.plain_text import is_blank
@@ -204,4 +204,4 @@ def words(value: Content, what: str) -> str:
 
 def with_error(receipt: Receipt, *errors: str) -> Receipt:
     """Return the receipt with further errors."""
-    return replace(receipt, error="; ".join(filter(None, (receipt.error, *errors))))
+    return replace(receipt, error=joined(receipt.error, *errors))

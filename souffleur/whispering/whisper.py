@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from souffleur.errors import joined
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge.finding.search import Found
 from souffleur.knowledge.language.plain_text import single_line
@@ -64,7 +65,7 @@ class Recall:
         """Return this with a further error."""
         if not more:
             return self
-        return replace(self, error="; ".join(filter(None, (self.error, more))))
+        return replace(self, error=joined(self.error, more))
 
 
 def whispered_lines(text: str) -> list[str]:

@@ -8,6 +8,8 @@ from functools import cache
 from itertools import groupby
 from operator import attrgetter
 
+from souffleur.knowledge.privacy.coarse import mask_coarsely
+from souffleur.knowledge.privacy.effort import Effort, TooMuchError
 from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.hints import Hint
 from souffleur.knowledge.privacy.secret_patterns import CONTACTS, SECRETS, Secret
@@ -54,7 +56,11 @@ def find_secret(text: str, groups: AbstractSet[Group] = NEVER_KEPT) -> str | Non
     >>> find_secret("The password is important. He forgot his 3 keys, 忘了密码") is None
     True
     """
-    return next((secret.name for secret, _ in _find(text, _kinds(frozenset(groups)))), None)
+    try:
+        found = _find(text, _kinds(frozenset(groups)), Effort())
+        return next((secret.name for secret, _ in found), None)
+    except TooMuchError:
+        return "a number or key" if mask_coarsely(text, MASK, groups) != text else None
 
 
 def mask(text: str, groups: AbstractSet[Group] = NEVER_KEPT) -> str:
@@ -71,19 +77,23 @@ def mask(text: str, groups: AbstractSet[Group] = NEVER_KEPT) -> str:
 def mask_together(*texts: str, groups: AbstractSet[Group] = NEVER_KEPT) -> tuple[str, ...]:
     """Return consecutive texts with secrets masked, even if the label is in an earlier text.
 
-    `groups` are those that are masked.
+    `groups` are those that are masked. Texts that the rules may not read are masked by the form of
+    the values alone: see `effort`.
 
     >>> mask_together("tell me my wifi password", "tea4two!2024, as always")
     ('tell me my wifi password', '[secret], as always')
     >>> mask_together("write to ann@example.org", groups={Group.CONTACT})
     ('write to [secret]',)
     """
-    return _mask(texts, _kinds(frozenset(groups)))
+    try:
+        return _mask(texts, _kinds(frozenset(groups)), Effort())
+    except TooMuchError:
+        return tuple(mask_coarsely(text, MASK, groups) for text in texts)
 
 
-def _mask(texts: tuple[str, ...], kinds: _Kinds) -> tuple[str, ...]:
-    """Return consecutive texts with what is of these kinds masked."""
-    while spans := sorted(span for _, span in _find("\n".join(texts), kinds)):
+def _mask(texts: tuple[str, ...], kinds: _Kinds, effort: Effort) -> tuple[str, ...]:
+    """Return consecutive texts with what is of these kinds masked. Raises TooMuchError."""
+    while spans := sorted(span for _, span in _find("\n".join(texts), kinds, effort)):
         start, masked = 0, []
         for text in texts:
             masked.append(_cover(text, [(low - start, high - start) for low, high in spans]))
@@ -125,12 +135,17 @@ def _by_hint(kinds: Iterable[Secret]) -> _Kinds:
     return tuple((hint, tuple(same)) for hint, same in groupby(kinds, attrgetter("hint")))
 
 
-def _find(text: str, kinds: _Kinds) -> Iterator[tuple[Secret, Span]]:
-    """Yield what is found in the text with its span, kind by kind; masked parts are skipped."""
-    read = SearchedText(_plain(text.replace(MASK, HIDDEN * len(MASK))))
+def _find(text: str, kinds: _Kinds, effort: Effort) -> Iterator[tuple[Secret, Span]]:
+    """Yield what is found in the text with its span, kind by kind; masked parts are skipped.
+
+    Raises TooMuchError.
+    """
+    effort.spend(len(text))
+    read = SearchedText(_plain(text.replace(MASK, HIDDEN * len(MASK))), effort)
     hinted: dict[Hint | None, bool] = {None: True}
     for hint, secrets in kinds:
         if hint not in hinted:
+            effort.spend(len(text))
             hinted[hint] = hint is None or bool(hint(read.lowered))
         if not hinted[hint]:
             continue

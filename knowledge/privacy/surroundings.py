@@ -9,6 +9,7 @@ import unicodedata
 from dataclasses import dataclass
 from functools import cache
 
+from souffleur.knowledge.privacy.effort import SURROUNDINGS, Effort
 from souffleur.knowledge.privacy.mere_numbers import is_mere_number
 from souffleur.knowledge.privacy.stated_values import HIDDEN
 
@@ -24,8 +25,9 @@ _CLAUSE_END = re.compile(rf"[\n{HIDDEN}。]|[.!?…]+(?=\s|$|[^\x00-\x7f])|[0-9]
 class SearchedText:
     """A text in plain ASCII signs, and what was already found out about parts of it."""
 
-    def __init__(self, plain: str) -> None:
+    def __init__(self, plain: str, effort: Effort) -> None:
         self.plain = plain
+        self.effort = effort
         self.lowered = plain.lower()
         self._has: dict[tuple[str, str], bool] = {}
         self._first: dict[int, re.Match[str] | None] = {}
@@ -35,6 +37,7 @@ class SearchedText:
         """Return the first match of a pattern; several rules share one."""
         key = id(pattern)  # to hash a pattern is to read all of it
         if key not in self._first:
+            self.effort.spend(len(self.plain))
             self._first[key] = pattern.search(self.plain)
         return self._first[key]
 
@@ -44,6 +47,7 @@ class SearchedText:
         if key not in self._matches:
             first = self.first(pattern)
             start = len(self.plain) if first is None else first.start()
+            self.effort.spend(len(self.plain) - start)
             self._matches[key] = tuple(pattern.finditer(self.plain, start))
         return self._matches[key]
 
@@ -51,6 +55,7 @@ class SearchedText:
         """Return whether the pattern is there; long tables repeat the same surroundings."""
         asked = words, around
         if asked not in self._has:
+            self.effort.spend(len(around))
             self._has[asked] = _compiled(words).search(around) is not None
         return self._has[asked]
 
@@ -79,6 +84,7 @@ class Surroundings:
 
     def hold(self, text: SearchedText, start: int, end: int) -> bool:
         """Return whether the words around the value at these places of the text name it."""
+        text.effort.spend(SURROUNDINGS)
         before, after = self._around(text.plain, start, end)
         if not (_LETTER.search(before) or _LETTER.search(after)):
             return False

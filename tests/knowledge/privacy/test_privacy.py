@@ -1,6 +1,8 @@
 """Secrets, what only looks like one, and what is left when they are masked."""
 
+import base64
 import gc
+import random
 import re
 import sys
 from collections.abc import Iterator
@@ -11,6 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
+from souffleur.knowledge.privacy.effort import MAX_STEPS, SURROUNDINGS
+from souffleur.knowledge.privacy.handling import EVERYTHING
 from souffleur.knowledge.privacy.secret_patterns import CONTACTS, SECRETS, Secret
 from souffleur.knowledge.privacy.secrets import MASK, find_secret, mask
 from tests.knowledge.privacy.secret_cases import AWS_ID, CASES, JWT, KEY, LONG
@@ -171,10 +175,59 @@ def test_what_backtracks_far_is_noticed(source: str) -> None:
     ],
 )
 def test_the_work_on_a_hostile_text_grows_with_its_length(shape: str) -> None:
-    """20,000 characters cost no more than twice the calls of half as many."""
-    half, whole = ((shape * (size // len(shape))) for size in (10_000, 20_000))
+    """3,000 characters, which the rules read, cost no more than twice the calls of half as many."""
+    half, whole = ((shape * (size // len(shape) + 1)) for size in (1_500, 3_000))
     mask(half)  # what it takes to compile a pattern is not counted
     assert _calls(whole) <= 2.1 * _calls(half) + 100
+
+
+PASTED = (
+    *("1 ", "pin 1234 ", "card 4111 1111 1111 1112 cvv 123 ", "卡号 6222 0202 0000 1234 567 "),
+    *("my number is 0123 456 789 driver licence D1234567 ", "DE89 3704 0044 0532 0130 00 "),
+    *("we had tea at the old mill ", "我们昨天去喝茶了。", "a@b.c ", "k=v1;"),
+    *("a", "7", "\n", "\0", MASK),
+    base64.b64encode(random.Random(7).randbytes(60_000)).decode(),
+)
+"""What may be pasted, to be repeated: tables, logs, files."""
+
+
+@pytest.mark.parametrize("shape", PASTED, ids=range(len(PASTED)))
+def test_the_work_on_a_pasted_text_does_not_grow_a_character(shape: str) -> None:
+    """The rules read of any text only so much, and what is longer is masked in one reading."""
+    short, long = ((shape * (size // len(shape) + 1))[:size] for size in (2_000, 200_000))
+    mask(short)  # what it takes to compile a pattern is not counted
+    calls = _calls(long)
+    assert calls / len(long) <= _calls(short) / len(short)
+    assert calls < 50 * MAX_STEPS / SURROUNDINGS
+
+
+@pytest.mark.parametrize("filler", ["we had tea at the old mill\n", "pin 1234 ", "1 ", "茶 12 34 "])
+@pytest.mark.parametrize(
+    ("told", "secret"),
+    [
+        ("my password is tea4two!", "tea4two!"),
+        ("卡号 6222 0202 0000 1234 567", "1234 567"),
+        ("DE89 3704 0044 0532 0130 00", "3704 0044"),
+        ("the key sk-live-9f8e7d6c5b4a3210", "9f8e7d6c5b4a3210"),
+        ("call ann@example.org", "ann@example.org"),
+    ],
+)
+def test_what_looks_like_a_number_or_key_is_masked_in_a_long_text(
+    filler: str, told: str, secret: str
+) -> None:
+    """Wherever it is in a text that is too long for the rules, and it is found as well."""
+    half = filler * 3_000
+    masked = mask(f"{half}{told} {half}", EVERYTHING)
+    assert secret not in masked
+    assert MASK in masked
+    assert find_secret(f"{half}{told} {half}", EVERYTHING) is not None
+
+
+def test_a_long_text_without_values_stays_as_it_is() -> None:
+    """Words, years and small numbers are no secret; nor is a long text of them."""
+    told = "In 2019 we had 3 cats, 12 cups and a PS5; 在 2019 年我们喝茶。\n-------\n" * 2_000
+    assert mask(told) == told
+    assert find_secret(told) is None
 
 
 def _calls(text: str) -> int:

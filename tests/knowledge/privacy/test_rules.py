@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from souffleur.knowledge.privacy.effort import Effort
 from souffleur.knowledge.privacy.secret_patterns import CONTACTS, SECRETS, Secret
 from souffleur.knowledge.privacy.secrets import MASK, _by_hint, _mask
 
@@ -15,4 +16,4 @@ def test_a_rule_alone_masks_its_example(secret: Secret) -> None:
     """Exactly what is marked in it, and whatever the other rules find."""
     told = re.sub("[⟦⟧]", "", secret.rule.example)
     masked = re.sub("⟦.*?⟧", MASK, secret.rule.example, flags=re.DOTALL)
-    assert _mask((told,), _by_hint([secret])) == (masked,)
+    assert _mask((told,), _by_hint([secret]), Effort()) == (masked,)

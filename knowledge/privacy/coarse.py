@@ -1,0 +1,45 @@
+"""Masking without rules, for texts that are too long for them: by the form of the values alone."""
+
+import re
+from collections.abc import Set as AbstractSet
+from functools import cache
+
+from souffleur.knowledge.privacy.handling import Group
+
+_DIGITS = r"(?!(?:19|20)\d\d(?!\d|[ .,/()-]{1,2}+\d))\d(?:[ .,/()-]{0,2}+\d){3,}+"
+"""Four digits or more, in groups or not, that are no mere year."""
+_NUMERALS = "[〇零一二三四五六七八九]{4,}+"
+_SIGN = r"[!-~\u00c0-\u024f\u0400-\u04ff]"
+
+
+def _run(least: int, *has: str) -> str:
+    """Return the pattern of a whole run of signs that has each of these among its first ones."""
+    within = "".join(rf"(?=(?:(?!{one}){_SIGN}){{0,99}}+{one})" for one in has)
+    return rf"(?<!{_SIGN}){within}{_SIGN}{{{least},}}+"
+
+
+_KEYS = f"{_run(6, '[A-Za-z]', '[0-9]')}|{_run(80, '[A-Za-z]')}"
+"""Six signs or more with a letter and a digit among them, or very many."""
+_FORMS = {
+    Group.SECRET: (_KEYS, _DIGITS, _NUMERALS),
+    Group.DOCUMENT: (_KEYS, _DIGITS),
+    Group.CONTACT: (_run(6, "@"), _DIGITS),
+}
+
+
+def mask_coarsely(text: str, mask: str, groups: AbstractSet[Group]) -> str:
+    """Return the text with all that looks like a number or key replaced, in one reading.
+
+    >>> mask_coarsely("In 2019 my pin was 4471, my key k7-Xy!2pq", "***", {Group.SECRET})
+    'In 2019 my pin was ***, my key ***'
+    >>> mask_coarsely("卡号 6222 0202 0000 1234 567，密码是hunter2", "***", {Group.SECRET})
+    '卡号 ***，密码是***'
+    """
+    return _pattern(frozenset(groups)).sub(mask, text)
+
+
+@cache
+def _pattern(groups: frozenset[Group]) -> re.Pattern[str]:
+    """Return the pattern of what these groups look like, each form once."""
+    forms = dict.fromkeys(form for group in Group if group in groups for form in _FORMS[group])
+    return re.compile("|".join(forms))

@@ -21,11 +21,11 @@ from souffleur.knowledge.engine.collection import (
     Search,
     read_all,
 )
-from souffleur.knowledge.language.plain_text import clip, mend
+from souffleur.knowledge.language.plain_text import mend
 from souffleur.knowledge.memory import Frozen, Text
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.reading import read, read_each
-from souffleur.knowledge.talk.turn import MAX_MESSAGE_LENGTH
+from souffleur.knowledge.talk.turn import shorten
 
 Namespace = tuple[str, ...]
 Place = tuple[Namespace, str]
@@ -177,7 +177,7 @@ def _folder(namespace: Namespace) -> str:
 
 
 def _embeddable(text: str) -> str:
-    return clip(mend(text), MAX_MESSAGE_LENGTH)
+    return shorten(mend(text))
 
 
 def _age(item: Item) -> tuple[str, Namespace, str]:

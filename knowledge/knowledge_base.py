@@ -83,7 +83,7 @@ from souffleur.knowledge.removal.removals import Removals
 from souffleur.knowledge.removal.trace import TopicPreview, Trace, removal_notes
 from souffleur.knowledge.sessions import Sessions
 from souffleur.knowledge.talk.talk_codec import masked_reader
-from souffleur.knowledge.talk.turn import Turn
+from souffleur.knowledge.talk.turn import Turn, shorten
 from souffleur.knowledge.upkeep.embedding_anew import fill
 from souffleur.knowledge.upkeep.schema import Brought, Progress, bring_up
 from souffleur.knowledge.users import UserSummary, list_users
@@ -350,7 +350,7 @@ class KnowledgeBase:
 
     async def preview_topic(self, topic: str, *, user_id: str, now: datetime) -> TopicPreview:
         """Return what tells of a topic and what rests on it, each with why; nothing changes."""
-        query = Query(check_id(user_id), topic, now, sphere=EVERY_SPHERE, limit=MOST_NEAR)
+        query = Query(check_id(user_id), shorten(topic), now, sphere=EVERY_SPHERE, limit=MOST_NEAR)
         near = {
             found.memory.id: f"it is near the topic ({found.relevance:.2f})"
             for found in await self.search(query)

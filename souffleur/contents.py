@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from souffleur.errors import MessageError
+from souffleur.knowledge.language.media import name_media
 
 Content = Any
 """A text, a list of content parts, a message that has either as its `content`, or `None`."""
@@ -30,7 +31,8 @@ _TYPE = re.compile(r"[\w.-]{1,40}")
 def read_content(content: Content) -> str:
     r"""Return the text of a content; a part that is no text becomes a word such as `[image]`.
 
-    Calls of tools and a model's thoughts are left out. Raises MessageError for anything else.
+    So does what is in a text as data, such as the data URL of an image. Calls of tools and a
+    model's thoughts are left out. Raises MessageError for anything else.
 
     >>> read_content([{"type": "text", "text": "Look!"}, {"type": "image_url", "image_url": {}}])
     'Look!\n[image]'
@@ -38,7 +40,7 @@ def read_content(content: Content) -> str:
     ('Nice!', '')
     """
     if content is None or isinstance(content, str):
-        return content or ""
+        return name_media(content or "")
     if isinstance(content, list | tuple):
         return "\n".join(filter(None, map(_read_part, content)))
     held = content_of(content)
@@ -83,14 +85,14 @@ def look_up(thing: object, name: str) -> Any:
 
 def _read_part(part: object) -> str:
     if isinstance(part, str):
-        return part
+        return name_media(part)
     type_ = look_up(part, "type")
     if is_unsaid(type_):
         return ""
     text = look_up(part, "refusal" if type_ == "refusal" else "text")
     text = look_up(text, "value") if isinstance(text, Mapping) else text
     if isinstance(text, str):
-        return text
+        return name_media(text)
     if isinstance(type_, str) and _TYPE.fullmatch(type_):
         return "" if type_ == "text" else f"[{_MEDIA.get(type_, type_)}]"
     raise MessageError(_wrong(part))

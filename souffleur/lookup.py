@@ -13,6 +13,7 @@ from souffleur.knowledge.finding.browsing import Wanted, count
 from souffleur.knowledge.finding.search import Found, Query, Scope
 from souffleur.knowledge.identity import EVERY_SPHERE, check_id
 from souffleur.knowledge.memory import Category, Kind, Memories, MemoryState
+from souffleur.knowledge.talk.turn import shorten
 from souffleur.moments import Moment, moment
 from souffleur.time_source import Clock
 
@@ -71,7 +72,7 @@ class Lookup:
         zone, sphere = await self._place(user_id, agent_id)
         query = Query(
             user_id,
-            text,
+            shorten(text),
             moment(at, now=self._clock(), zone=zone),
             sphere=sphere,
             scope=tuple(pick(one, Scope, "scope") for one in scopes),

@@ -34,7 +34,8 @@ from souffleur.field_docs import explain_fields
 from souffleur.health import Health
 from souffleur.knowledge.finding.search import CLEARLY_MEANT, Found, Query, Scope
 from souffleur.knowledge.identity import EVERY_SPHERE, PERSONAS, check_id, own_sphere
-from souffleur.knowledge.language.plain_text import clip, is_blank, mend
+from souffleur.knowledge.language.media import name_media
+from souffleur.knowledge.language.plain_text import is_blank, mend
 from souffleur.knowledge.memory import Category, Kind, Memories, Memory, MemoryState
 from souffleur.knowledge.operation import (
     Actor,
@@ -59,7 +60,7 @@ from souffleur.knowledge.preferences import Preferences
 from souffleur.knowledge.privacy.handling import Group
 from souffleur.knowledge.privacy.secrets import without_secret
 from souffleur.knowledge.reading import describe_faults
-from souffleur.knowledge.talk.turn import MAX_MESSAGE_LENGTH, Turn, TurnState, turn_point_id
+from souffleur.knowledge.talk.turn import Turn, TurnState, shorten, turn_point_id
 from souffleur.knowledge.users import UserSummary
 from souffleur.knowledge.watching import Work
 from souffleur.lookup import Lookup, Stats, check_limit
@@ -384,7 +385,7 @@ class Souffleur:
         """
         await self._need_memory(user_id)
         if isinstance(what, str):
-            op = _add(reason, what, kind, importance)
+            op = _add(reason, name_media(what), kind, importance)
             return await self._decide([op], user_id, agent_id, at)
         persona, _ = await self._who(check_id(user_id), check_id(agent_id, "agent_id"))
         ids, usual = [], None if at is None else read_moment(at)
@@ -637,7 +638,7 @@ class Souffleur:
             memory = await self.knowledge.get(query, user_id=user_id)
             return [Found(memory, score=1.0, relevance=1.0, effective=memory.importance)]
         except NotFoundError:
-            everything = Query(user_id, query, now, sphere=EVERY_SPHERE, limit=20)
+            everything = Query(user_id, shorten(query), now, sphere=EVERY_SPHERE, limit=20)
             hits = await self.knowledge.known.search(everything)
             return [hit for hit in hits if hit.relevance >= CLEARLY_MEANT]
 
@@ -1184,7 +1185,7 @@ class Souffleur:
         check_id(agent_id, "agent_id")
         persona, sphere = await self._who(user_id, agent_id, people)
         now, odd = moment_or_now(at, now=self.clock(), zone=persona.zone)
-        words = clip(mend(text), MAX_MESSAGE_LENGTH)
+        words = shorten(mend(text))
         return Asked(user_id, session_id, words, now, persona, agent_id, sphere), odd
 
     async def _who(

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from souffleur.field_docs import explain_fields
+from souffleur.knowledge.language.media import name_media
 from souffleur.knowledge.language.plain_text import clip
 from souffleur.knowledge.memory import Frozen, Instant, Number, Speaker, Text
 from souffleur.knowledge.operation import Said, derive_id
@@ -18,6 +19,11 @@ from souffleur.knowledge.talk.session import WindowEntry
 
 MAX_MESSAGE_LENGTH = 8000
 """Characters of a message that are judged, summarised and searched; the whole is stored."""
+
+
+def shorten(text: str) -> str:
+    """Return a text as it is judged, summarised and searched: media named, cut in the middle."""
+    return clip(name_media(text), MAX_MESSAGE_LENGTH)
 
 
 @explain_fields
@@ -99,10 +105,7 @@ class Turn(Frozen):
 
     def clipped(self) -> "Turn":
         """Return the turn as it is judged and searched: long messages cut in the middle."""
-        both = {
-            "user": clip(self.user, MAX_MESSAGE_LENGTH),
-            "assistant": clip(self.assistant, MAX_MESSAGE_LENGTH),
-        }
+        both = {"user": shorten(self.user), "assistant": shorten(self.assistant)}
         return self.model_copy(update=both)
 
     def masked(self, groups: AbstractSet[Group] = NEVER_KEPT) -> "Turn":
@@ -138,8 +141,8 @@ class Words(Frozen):
     @cached_property
     def said(self) -> tuple[Said, ...]:
         """Its messages in order, each as it is judged; empty ones are left out."""
-        user, assistant = (clip(one, MAX_MESSAGE_LENGTH) for one in (self.user, self.assistant))
-        return _messages_of(self.model_copy(update={"user": user, "assistant": assistant}))
+        both = {"user": shorten(self.user), "assistant": shorten(self.assistant)}
+        return _messages_of(self.model_copy(update=both))
 
 
 def _messages_of(turn: Turn | Words) -> tuple[Said, ...]:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from souffleur.background.grouping import USUAL_TURNS_PER_CALL, turns_per_call
-from souffleur.knowledge.language.plain_text import clip
 from souffleur.knowledge.portrait import EPISODES_PER_PORTRAIT
 from souffleur.knowledge.talk.session import (
     SegmentState,
@@ -20,7 +19,7 @@ from souffleur.knowledge.talk.session import (
     append_turn,
     close_window,
 )
-from souffleur.knowledge.talk.turn import MAX_MESSAGE_LENGTH
+from souffleur.knowledge.talk.turn import shorten
 from souffleur.moving.chats import ChatTurn
 from souffleur.settings import Settings
 from souffleur.whispering.tokens import Count
@@ -65,7 +64,7 @@ def estimate(turns: Sequence[ChatTurn], settings: Settings, count: Count) -> Est
 
 
 def _clipped(turn: ChatTurn) -> str:
-    return "\n".join(clip(text, MAX_MESSAGE_LENGTH) for text in (turn.user, turn.assistant))
+    return "\n".join(shorten(text) for text in (turn.user, turn.assistant))
 
 
 def _count_judging(turns: Sequence[ChatTurn], settings: Settings) -> int:

@@ -1,7 +1,10 @@
 """Messages of any length: kept whole, and judged, embedded and searched by front and end."""
 
+import base64
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from souffleur.knowledge.finding.search import Query, Scope
 from souffleur.knowledge.language.plain_text import CLIPPED
@@ -45,6 +48,36 @@ async def test_a_book_is_kept_whole_and_read_in_part(tmp_path: Path) -> None:
         past = await memory.ask("what did we say yesterday?", user_id="ann", at=asked_at)
         assert past.found
         assert all(len(found.text) <= 2 * MAX_MESSAGE_LENGTH + 1 for found in past.found)
+
+
+@pytest.mark.parametrize("before", [False, True])
+async def test_words_between_images_are_read(tmp_path: Path, *, before: bool) -> None:
+    """Images as data are named, and what stands between them is judged, found and whispered.
+
+    Also if the turn was stored by a version that kept them.
+    """
+    picture = f"![](data:image/png;base64,{base64.b64encode(bytes(range(256)) * 60).decode()})"
+    said = f"{picture}\nMy sister is called Mia, and she was born in 1999-05-01.\n{picture}"
+    chat = Scripted(by_name(monitor=SKIP, episode=episode("Ann has a sister.")))
+    async with open_empty(settings(tmp_path), chat=chat, clock=lambda: NOW) as memory:
+        memory.observe(user_id="ann", user=said, turn_id="1")
+        if before:
+            (turn,) = await memory.knowledge.journal.turns()
+            await memory.knowledge.journal.collection.merge_payload([turn.id], {"user": said})
+        await memory.flush()
+        (prompt, *_) = [request.messages[1].content for request in chat.requests]
+        query = Query("ann", "who is my sister?", NOW, scope=(Scope.TURNS,))
+        (hit,) = await memory.knowledge.search(query)
+        at = NOW + days(1)
+        question = f"{picture} What did I say about my sister yesterday? {picture}"
+        recalled = await memory.recall(user_id="ann", session_id="2", text=question, at=at)
+        asked = await memory.ask("What did I say about my sister Mia?", user_id="ann")
+    shown = "![]([image])\nMy sister is called Mia, and she was born in 1999-05-01.\n![]([image])"
+    assert hit.text == shown
+    for text in (prompt, recalled.text, *(one.text for one in asked.found)):
+        assert "My sister is called Mia, and she was born in 1999-05-01." in text
+        assert "[image]" in text
+        assert "base64" not in text
 
 
 async def test_a_quote_from_what_was_left_out_is_not_grounded(tmp_path: Path) -> None:

@@ -403,6 +403,7 @@ class Souffleur:
             if not receipt.durable:
                 raise MessageError(receipt.error)
             ids.append(turn_point_id(user_id, agent_id, session_id, receipt.turn_id))
+            await asyncio.sleep(0)  # others talk meanwhile
         await self._backstage.judge_now(user_id)
         if unjudged := await self._set_aside(ids):
             raise AnswerError(

@@ -8,6 +8,7 @@ _NAMES = {"image": "image", "audio": "audio", "video": "video"}
 _SIGN = r"[A-Za-z0-9+/=_-]"
 _BASE64 = rf"(?:{_SIGN}|%(?:2[BF]|3D)|\s{{1,4}}+(?={_SIGN}{{40}})){{16,}}+"
 """Data in base64, which may be broken into lines."""
+_MARKS = ("data:", "base64,", "<svg")
 _SVG = r"<svg\b(?:(?!</?svg).)*+</svg\s?>"
 _MARKED = re.compile(
     r"(?<![a-z0-9])data:(?P<type>[a-z]{1,20})\\?/[a-z0-9.+-]{1,80}+[^,\s\"'<>()]{0,200}+,"
@@ -36,7 +37,10 @@ def name_media(text: str) -> str:
     >>> name_media("my data: 1, 2"), name_media("<svg width='9'><path d='M1'/></svg>")
     ('my data: 1, 2', '[image]')
     """
-    return _BARE.sub(lambda bare: _by_beginning(bare[0]), _MARKED.sub(_by_mark, text))
+    lowered = text.lower()
+    if any(mark in lowered for mark in _MARKS):
+        text = _MARKED.sub(_by_mark, text)
+    return _BARE.sub(lambda bare: _by_beginning(bare[0]), text)
 
 
 def _by_mark(found: re.Match[str]) -> str:

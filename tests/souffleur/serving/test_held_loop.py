@@ -111,3 +111,10 @@ async def test_the_loop_runs_while_a_backlog_of_turns_is_embedded(memory: Souffl
     points = await memory.knowledge.journal.turns(user_id="ann")
     await memory.knowledge.journal.mark(points, embedded=False)
     assert await steps_of(memory.knowledge.embed_turns("ann")) >= TURNS // MOST_EMBEDDED
+
+
+async def test_the_loop_runs_while_messages_are_remembered(memory: Souffleur) -> None:
+    """However many messages a call brings, one turn is taken in at a time."""
+    said = [("user", f"hello {count}") for count in range(60)]
+    told = [message for one in said for message in (one, ("assistant", "hi"))]
+    assert await steps_of(memory.remember(told, user_id="bob")) >= len(said)

@@ -46,7 +46,7 @@ def read_answer(text: str, answer: type[T], *, lines: bool) -> T:
         faults = [_fault(detail, data) for detail in error.errors(include_url=False)[:_MAX_FAULTS]]
         if (left := error.error_count() - _MAX_FAULTS) > 0:
             faults.append(f"and {left} more")
-        raise AnswerError("; ".join(faults), answer=text) from error
+        raise AnswerError("; ".join(faults), answer=text) from None
 
 
 def _mended(text: str) -> str:

@@ -125,11 +125,12 @@ class Endpoint:
             with self._tracing():
                 async with asyncio.timeout_at(until):
                     await self._ask(request, manner)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             # The boundary: whatever the libraries raise, now or in their next version, ends here.
-            # They stumble over usage, roles and ids of a good answer, too.
+            # They stumble over usage, roles and ids of a good answer, too. A cause would be logged
+            # by a host, and quote what the endpoint said.
             if not heard or not heard[0].is_success:
-                raise translate(error, call, heard[0] if heard else None) from error
+                raise translate(error, call, heard[0] if heard else None) from None
         finally:
             _heard.reset(token)
         return self._read(heard[0], call)

@@ -17,8 +17,7 @@ from souffleur.agents.exchange import Persona, formerly, persona_of
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.privacy.redaction import redact
-from souffleur.knowledge.privacy.secrets import mask
+from souffleur.knowledge.privacy.redaction import redact_own
 from souffleur.prompts import language_of, render, stamp, written_in
 
 if TYPE_CHECKING:
@@ -160,7 +159,7 @@ def unusable(state: Any, problem: str) -> AnswerError:
     """
     messages = state["messages"]
     private = [one.content for one in messages if one.role == "assistant" or one is messages[1]]
-    text = redact(mask(problem), private)
+    text = redact_own(problem, private)
     return AnswerError(text, answer=messages[-1].content, usage=asdict(state["usage"]))
 
 

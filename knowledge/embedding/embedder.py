@@ -181,9 +181,10 @@ class Embedder:
                 if query:
                     return [await self._embeddings.aembed_query(text) for text in texts]
                 return await self._embeddings.aembed_documents(texts)
-        except Exception as error:
-            # Any library may raise anything here, and all of it becomes one error of ours.
-            raise translate(error, self.name, self._embeddings, texts) from error
+        except Exception as error:  # noqa: BLE001
+            # Any library may raise anything here, and all of it becomes one error of ours; a cause
+            # would be logged by a host, and quote what the endpoint said.
+            raise translate(error, self.name, self._embeddings, texts) from None
 
     def _check(self, answer: Any, count: int) -> list[_Vector]:
         try:

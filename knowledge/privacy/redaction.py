@@ -1,15 +1,20 @@
-"""Redaction of other programs' messages for logs and stored errors: no keys, no private talk."""
+"""Redaction of other programs' messages for logs and stored errors: no keys, no private talk.
+
+A program that refuses a text may quote it: whole or in part, in other spacing, case or width, in
+JSON or HTML. So no word of its message is repeated that has something in common with what it was
+sent, unless it is one of the words of errors. When in doubt, a word is left out.
+"""
 
 import html
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from urllib.parse import unquote
 
 from souffleur.knowledge.language.plain_text import mend, single_line
+from souffleur.knowledge.privacy.error_words import KNOWN, KNOWN_UNSPACED
 from souffleur.knowledge.privacy.secrets import MASK, mask
-
-QUOTATION_LENGTH = 12
-"""Number of consecutive characters in common with private text that count as a quotation."""
 
 _READ = 4000
 """Maximum characters of a message that are read; a longer one is a page."""
@@ -19,9 +24,27 @@ _SHORTEST_SECRET = 4
 """Minimum characters of a secret; dummy keys for local servers ("x") would mask every word."""
 
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([bfnrt])|(.))", re.DOTALL)
+_BYTES = re.compile(r"(?:\\x[0-9a-fA-F]{2})++")
 _TAG = re.compile(r"<[^<>]*+>")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_CUTS = re.compile(r"…(?:\s?…)++")
+_CUTS = re.compile(r"…(?:[^\w…]*+…)++")
+_LATIN = r"[a-zA-Z0-9\u00c0-\u024f\u0300-\u036f\uff10-\uff19\uff21-\uff5a]++"
+_TOKEN = re.compile(
+    rf"{_LATIN}(?:['’]{_LATIN})*+"
+    rf"|{'|'.join(sorted(KNOWN_UNSPACED, key=len, reverse=True))}"
+    r"|[^\W_]|[\u2600-\u27bf\U0001f000-\U0001faff]"
+)
+"""A word in Latin letters, a known word, or any other letter: in other scripts each is compared."""
+_MARKS = dict.fromkeys((*range(0x300, 0x370), *map(ord, "'’")))
+"""Marks of letters and within words, which are taken off."""
+_SHARED = 4
+"""Characters that a word may not have in common with what was sent; a shorter word: all of it."""
+_IN_A_ROW = 3
+"""Words that may not stand in a row as in what was sent, not even if each is known."""
+_VALUE = re.compile(
+    r"\(was .*?(?:\)|…|$)|(?<![^\W_])(?:'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\")|\n.*", re.DOTALL
+)
+"""What a message of ours quotes of an answer."""
 _SHORTENED = (
     re.compile(r"(?<![A-Za-z0-9])(?:sk|pk|rk)[-_][A-Za-z0-9*_.…-]{4,}+"),
     re.compile(r"(?<![A-Za-z0-9])(?:gsk|hf|xai|nvapi|pplx|AIza)[-_]?[A-Za-z0-9*_-]{16,}+"),
@@ -33,30 +56,98 @@ _SHORTENED = (
 
 
 def redact(words: str, private: Sequence[str] = (), secrets: Sequence[str] = ()) -> str:
-    """Return the words on one line, with "…" for secrets, keys and quotations of private text.
+    """Return another program's words on one line, with "…" for keys and for what it was sent.
 
     Escapes and tags are removed first, as quotations may be embedded in JSON or HTML. Secrets and
     document numbers are those that `secrets` finds, whatever the settings say about memories.
 
     >>> redact("policy: 'I hate my boss, Tom' (key sk-1234567)", ["Well, I hate my boss, Tom."])
     "policy: '…' (key …)"
+    >>> redact("敏感内容：我丈夫打了我 (code 1301)", ["昨晚我丈夫打了我。"])
+    '敏感内容：… (code 1301)'
     """
-    words, known = _plain(words[:_READ]), "\n".join(map(_plain, private))
+    words = _plain(words[:_READ])
     for secret in secrets:
         words = words.replace(secret, "…") if len(secret) >= _SHORTEST_SECRET else words
-    # A tag may be part of the private text, or be inside the quotation of it.
-    words = _one_line(_TAG.sub(" ", _without_runs(words, known)))
-    words = _without_runs(words, known)
+    words = _one_line(_TAG.sub(" ", words))
+    # What looks like a key in an address or header is cut first, as a cut would hide what it is.
+    words = _without_keys(words)
+    return _without_keys(_without(words, _letters("\n".join((*private, *map(_plain, private))))))
+
+
+def redact_own(words: str, private: Sequence[str]) -> str:
+    """Return a message of ours about an answer, without what it quotes of the answer or the talk.
+
+    >>> redact_own("ops.0.kind: must be one of fact, todo (was 'psoriasis')", [])
+    'ops.0.kind: must be one of fact, todo …'
+    """
+    words = _one_line(_VALUE.sub(" … ", words))
+    return _without_keys(_without(words, _letters("\n".join(private)), single=False))
+
+
+def _without_keys(words: str) -> str:
     words = mask(words).replace(MASK, "…")
     for key in _SHORTENED:
         words = key.sub("…", words)
     return _CUTS.sub("…", words)
 
 
+@dataclass
+class _Token:
+    """A word of a message, in the letters by which it is compared."""
+
+    start: int
+    end: int
+    letters: str
+    cut: bool = False
+
+
+def _without(words: str, sent: str, *, single: bool = True) -> str:
+    """Return the words without those of what was sent; `single` words, or only those in a row."""
+    tokens = [_Token(*one.span(), _letters(one[0])) for one in _TOKEN.finditer(words)]
+    for token in tokens:
+        token.cut = single and token.letters not in KNOWN and _shares(token.letters, sent)
+    for row in zip(*(tokens[place:] for place in range(_IN_A_ROW)), strict=False):
+        if "".join(token.letters for token in row) in sent:
+            for token in row:
+                token.cut = True
+    return _CUTS.sub("…", "".join(_kept(words, tokens)))
+
+
+def _kept(words: str, tokens: Sequence[_Token]) -> Iterator[str]:
+    end = 0
+    for token in tokens:
+        if token.cut:
+            yield from (words[end : token.start], "…")
+            end = token.end
+    yield words[end:]
+
+
+def _shares(letters: str, sent: str) -> bool:
+    """Return whether a word has something in common with what was sent.
+
+    >>> _shares("psoriasis", "mypsoriasisisback"), _shares("psoriasis", "mysoreback")
+    (True, False)
+    """
+    last = max(len(letters) - _SHARED, 0)
+    return any(letters[at : at + _SHARED] in sent for at in range(last + 1))
+
+
+def _letters(text: str) -> str:
+    """Return the letters, digits and pictures of a text, in one case and width, without marks.
+
+    >>> _letters("Ｍy Café, 我们 🍵")
+    'mycafe我们🍵'
+    """
+    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
+    return "".join(_TOKEN.findall(folded)).translate(_MARKS)
+
+
 def _plain(text: str) -> str:
     """Return the text on one line, with escapes of JSON, HTML and URLs decoded."""
     for _ in range(_DEPTH):
-        read = unquote(html.unescape(_ESCAPE.sub(_unescaped, text)))
+        read = _ESCAPE.sub(_unescaped, _BYTES.sub(_decoded, text))
+        read = unquote(html.unescape(read))
         if read == text:
             break
         text = read
@@ -69,32 +160,9 @@ def _unescaped(escape: re.Match[str]) -> str:
     return " " if escape[2] else escape[3]
 
 
+def _decoded(escaped: re.Match[str]) -> str:
+    return bytes.fromhex(escaped[0].replace("\\x", "")).decode(errors="replace")
+
+
 def _one_line(text: str) -> str:
     return single_line(_CONTROL.sub(" ", text))
-
-
-def _without_runs(words: str, private: str) -> str:
-    low, known = _lowered(words), _lowered(private)
-    ours = {
-        low[index : index + QUOTATION_LENGTH] for index in range(len(low) - QUOTATION_LENGTH + 1)
-    }
-    both = ours.intersection(
-        known[at : at + QUOTATION_LENGTH] for at in range(len(known) - QUOTATION_LENGTH + 1)
-    )
-    kept: list[str] = []
-    index = 0
-    while index < len(words):
-        if low[index : index + QUOTATION_LENGTH] not in both:
-            kept.append(words[index])
-            index += 1
-            continue
-        index += QUOTATION_LENGTH
-        while index < len(words) and low[index + 1 - QUOTATION_LENGTH : index + 1] in both:
-            index += 1
-        kept.append("…")
-    return "".join(kept)
-
-
-def _lowered(text: str) -> str:
-    """Return the text in lower case, with each character at its original index."""
-    return "".join(low if len(low := char.lower()) == 1 else char for char in text)

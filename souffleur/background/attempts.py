@@ -6,7 +6,7 @@ from typing import Protocol
 from loguru import logger
 
 from souffleur.background.patience import Patience
-from souffleur.errors import AnswerError, EndpointError, OutageError, StoreError
+from souffleur.errors import AnswerError, EndpointError, OutageError, RecordingError, StoreError
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.language.plain_text import mend
 from souffleur.knowledge.talk.turn import Turn, TurnState
@@ -51,7 +51,9 @@ class Attempts:
         return None
 
     async def _failed(self, turns: Sequence[Turn], error: Exception) -> float | None:
-        text = mend(f"{type(error).__name__}: {error}")
+        text = describe(error)
+        if isinstance(error, RecordingError):  # whoever replays a recording may see what it holds
+            text = mend(f"{type(error).__name__}: {error}")
         await self._note_cost(turns[0], error)
         if not await self._endpoints.is_fault_of_request(error):
             if not isinstance(error, OutageError | StoreError):

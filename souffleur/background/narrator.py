@@ -145,7 +145,7 @@ class Narrator:
 
     async def _later(self, segment: Segment, error: Exception) -> float:
         pause = self._wait(segment.tries)
-        failed = {"tries": segment.tries + 1, "error": f"{type(error).__name__}: {error}"}
+        failed = {"tries": segment.tries + 1, "error": describe(error)}
         at = self._clock() + timedelta(seconds=pause)
         failed_segment = segment.model_copy(update={**failed, "retry_at": at})
         await self._knowledge.sessions.save([failed_segment])
@@ -155,7 +155,7 @@ class Narrator:
     async def _note_outage(self, segment: Segment, error: Exception) -> None:
         """Note why a segment waits; an outage does not count as an attempt."""
         if not isinstance(error, OutageError):
-            noted = segment.model_copy(update={"error": f"{type(error).__name__}: {error}"})
+            noted = segment.model_copy(update={"error": describe(error)})
             await self._knowledge.sessions.save([noted])
 
     async def _write_due(self, due: DuePortrait) -> float | None:
@@ -170,7 +170,7 @@ class Narrator:
         except Exception as error:
             if is_outage(error):
                 raise
-            failed = {"tries": status.tries + 1, "error": f"{type(error).__name__}: {error}"}
+            failed = {"tries": status.tries + 1, "error": describe(error)}
             at = self._clock() + timedelta(seconds=PORTRAIT_PAUSE)
             await self._knowledge.sessions.save_portrait_status(
                 status.model_copy(update={**failed, "retry_at": at})

@@ -165,7 +165,7 @@ class RunResult:
         self.outages += is_outage(error)
         if self.outages >= MAX_OUTAGES:
             self.break_off(error)
-        return RunItem(memory, "FAILED", f"{type(error).__name__}: {error}")
+        return RunItem(memory, "FAILED", describe(error))
 
     def break_off(self, error: Exception) -> None:
         """Begin nothing more; what is left stays due."""

@@ -82,7 +82,7 @@ async def test_the_error_of_an_unusable_answer_repeats_no_private_words() -> Non
     assert not [word for word in ("PSORIASIS", "Sunday", "tea4two") if word in str(caught.value)]
     state = await after(Scripted(["no"]), 1)
     told = str(unusable(state, f"it still tells: {state['messages'][1].content}"))
-    assert told == "it still tells: …"
+    assert told == "it still tells: …."
 
 
 async def noted(chat: Chat) -> Note:

@@ -2,13 +2,15 @@
 
 import html
 import json
+import re
 from urllib.parse import quote
 
 import pytest
 from hypothesis import given, strategies as st
 
 from souffleur.knowledge.privacy.addresses import bare_address
-from souffleur.knowledge.privacy.redaction import QUOTATION_LENGTH, redact
+from souffleur.knowledge.privacy.error_words import KNOWN
+from souffleur.knowledge.privacy.redaction import redact, redact_own
 
 TALK = 'I told my boss "Tom" that\nhis <b>plan</b> & mine differ; 我讨厌他的计划 🍵, é\\n.'
 SAID = "Your prompt violates our policy: {}"
@@ -41,13 +43,66 @@ def test_quotations_are_cut_in_any_writing(quoted: str) -> None:
 
 def test_neighbouring_cuts_are_one() -> None:
     """Of two quotations side by side one mark is left."""
-    told = redact("no: first message, second message!", ["first message,", "a second message"])
-    assert told == "no: …!"
+    told = redact("no: first tea, second cup!", ["first tea,", "a second cup"])
+    assert told == "no: first …, second …!"
+    assert redact("no: my tea, my cup!", ["my tea", "my cup"]) == "no: …!"
 
 
-def test_short_words_stay() -> None:
-    """What is said in few words that are also elsewhere is no quotation."""
-    assert redact("model not found", ["The model was not found"]) == "model not found"
+def test_words_of_errors_stay() -> None:
+    """They tell nothing, though they are also in what was sent; in a row as there, they may."""
+    sent = ["The model was not found. My request was denied by the service."]
+    assert redact("model not found", sent) == "model not found"
+    assert redact("your request was denied", sent) == "your …"
+
+
+SENT = "## Now\n2026-11-28 Ann: psoriasis back, gout 3x. 我丈夫昨晚打了我。Ｋöln, Καφές, 피부 🤰\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("blocked: psoriasis", "blocked: …"),
+        ("blocked: PSORIASIS back", "blocked: …"),
+        ("blocked: psoriasisback", "blocked: …"),
+        ("blocked: p s o r i a s i s", "blocked: …"),
+        ("blocked: ｐｓｏｒｉａｓｉｓ", "blocked: …"),
+        ("blocked: p-s-o-r-i-a-s-i-s", "blocked: …"),
+        ("blocked: xx_psoriasisflag_yy", "blocked: xx_…_yy"),
+        ("blocked: gout", "blocked: …"),
+        ("内容违规: 我丈夫昨晚打了我", "内容违规: …"),
+        ("内容违规: 我 丈 夫 昨 晚", "内容违规: …"),
+        ("内容违规: 丈夫打", "内容违规: …"),
+        (r"invalid: \u6211\u4e08\u592b", "invalid: …"),
+        (r"invalid: b'\xe6\x88\x91\xe4\xb8\x88'", "invalid: …'"),
+        ("invalid: &#25105;&#19976;", "invalid: …"),
+        ("invalid: %E6%88%91%E4%B8%88", "invalid: …"),
+        ("invalid: KOLN", "invalid: …"),
+        ("invalid: καφες", "invalid: …"),
+        ("invalid: 피부", "invalid: …"),
+        ("invalid: 🤰", "invalid: …"),
+        ("{'param': 'max_tokens', 'code': 'context_length_exceeded'}", None),
+        ("response_format: json_schema is unsupported by this model's grammar", None),
+        ("model `qwen3:8b` not found, insufficient_quota 1301", None),
+        ("参数错误", None),
+    ],
+)
+def test_no_word_of_what_was_sent_is_told(said: str, told: str | None) -> None:
+    """Of any length, in any script, spacing, case and width; parameters, codes and models stay."""
+    assert redact(said, [SENT]) == (said if told is None else told)
+
+
+def test_a_message_of_ours_tells_no_value() -> None:
+    """Our own words stay, though they are also in the prompt; what they quote does not."""
+    prompt = ["kind: one of fact, todo. Ann's gout is back, and she fears it."]
+    told = redact_own("ops.0.kind: must be one of fact, todo (was 'gout')", prompt)
+    assert told.startswith("ops.0.kind: must be ")
+    assert "gout" not in told
+    assert (
+        redact_own("0.text: 'gout' is lost, put it back", prompt)
+        == "0.text: … is lost, put it back"
+    )
+    assert redact_own('"it\'s gout" is lost:\n- gout', prompt) == "… is lost: …"
+    assert redact_own("it tells: gout is back, and", prompt) == "it tells: …"
 
 
 @pytest.mark.parametrize(
@@ -74,14 +129,12 @@ def test_words_are_fit_for_one_line() -> None:
     assert redact("a\x00b\x1b[1m <br>\r\n c \ud83d") == "a b [1m c \ufffd"
 
 
-@given(st.text(min_size=QUOTATION_LENGTH, max_size=60), st.text(max_size=20), st.text(max_size=20))
-def test_no_run_of_private_text_is_told(private: str, before: str, after: str) -> None:
-    """Wherever private text is quoted whole, no twelve characters of it in a row are left."""
-    told = redact(f"{before}{private}{after}", [private])
-    plain = redact(private)
-    assert not any(
-        plain[at : at + QUOTATION_LENGTH] in told for at in range(len(plain) - QUOTATION_LENGTH + 1)
-    )
+@given(st.text(max_size=60), st.text(max_size=20), st.text(max_size=20))
+def test_no_word_of_private_text_is_told(private: str, before: str, after: str) -> None:
+    """Wherever private text is quoted whole, none of its words is left but those of errors."""
+    told = redact(f"{before} {private} {after}", [private])
+    for word in re.findall("[a-z]{4,}", private):
+        assert word in KNOWN or word not in told
     told.encode()
     assert redact(told, [private]) == told
 

@@ -9,6 +9,7 @@ the memories before and after. After a crash, the same `after` is written again.
 import asyncio
 import itertools
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from threading import RLock
 from typing import Any, TypeVar
@@ -90,11 +91,7 @@ class Journal:
 
     def __init__(self, collection: Collection, *, last_seq: int) -> None:
         self.collection = collection
-        self.lock = RLock()
-        """Held while a session's window or a turn's words are read and rewritten.
-
-        Hosts call `observe` from several threads.
-        """
+        self._alone = RLock()
         self.leases = UserLeases(collection, first_seq=last_seq)
         """Who judges whom, on a store of several processes."""
         self._recorder = Recorder(collection, self._new_session, first_seq=last_seq)
@@ -110,6 +107,16 @@ class Journal:
         """Open the journal of a collection; numbering continues from its last entry."""
         newest, _ = await collection.scroll(Filter(), limit=1, order=Order("seq", descending=True))
         return cls(collection, last_seq=newest[0].payload["seq"] if newest else 0)
+
+    @property
+    def lock(self) -> AbstractContextManager[object]:
+        """Held while a session's window or a turn's words are read and rewritten.
+
+        Hosts call `observe` from several threads. Raises StoreError in a forked process, as a
+        thread that is not there may hold it.
+        """
+        self.collection.check_usable()
+        return self._alone
 
     def record(self, turn: Turn, rule: WindowRule = USUAL) -> Turn | None:
         """Write a turn durably before returning; return `None` if it is stored already, unchanged.

@@ -279,6 +279,10 @@ class Souffleur:
         as they are.
         """
         name = self._stored_id(turn_id) if turn_id else uuid.uuid4().hex
+        try:
+            self._check_not_forked()
+        except StoreError as error:
+            return Receipt(name, error=describe(error), durable=False)
         if incognito or self._is_kept_out_now(user_id):
             return Receipt(name, new=False)
         named = {"user": user_id, "session": session_id, "persona": agent_id, "turn_id": name}
@@ -338,6 +342,7 @@ class Souffleur:
         `settings.idle_minutes` ends a session as well.
         """
         try:
+            self._check_not_forked()
             check_id(user_id)
             return self._backstage.end_session(
                 user_id, check_id(session_id, "session_id"), check_id(agent_id, "agent_id")
@@ -1146,6 +1151,11 @@ class Souffleur:
             return await self.knowledge.at_hand.choices.find(user_id)
         except SouffleurError:
             return Preferences(user_id="")
+
+    def _check_not_forked(self) -> None:
+        """Raise StoreError in a forked process, where threads that are not there may hold locks."""
+        if not self.knowledge.memories.shared:
+            self.knowledge.memories.check_usable()
 
     def _is_kept_out_now(self, user_id: str) -> bool:
         """Return whether a user wants nothing to be stored, as far as that is known here.

@@ -176,6 +176,17 @@ class EdgeCollection:
             )
         return self._opened
 
+    @contextmanager
+    def _engine(self, doing: str) -> Iterator[None]:
+        """Have the engine alone for a call. Raises StoreError.
+
+        In a forked process it raises before it waits: a thread that is not there may hold the lock.
+        """
+        with engine_errors(doing, self._path):
+            self.check_usable()
+            with self._alone:
+                yield
+
     def put_now(self, points: Sequence[Point]) -> None:
         """Insert or replace whole points in one record of the log, so all of them or none."""
         if points:
@@ -266,7 +277,7 @@ class EdgeCollection:
         vectors: bool = False,
     ) -> tuple[list[Point], str | None]:
         """Return up to `limit` matching points, by id or in order, and the next page's cursor."""
-        with engine_errors("read", self._path), self._alone:
+        with self._engine("read"):
             listing = Listing(filter, limit, order)
             request = encode_listing(listing, after=after, vectors=vectors)
             records, following = self._shard.scroll(request)
@@ -277,7 +288,7 @@ class EdgeCollection:
         """Return the nearest points for each query, by their vectors: no index graph is used."""
         searches = [query for query in queries if isinstance(query, Search)]
         check_given(self.schema, [query.vector for query in searches])
-        with engine_errors("search", self._path), self._alone:
+        with self._engine("search"):
             batch = qdrant.QueryBatchRequest(encode_searches(searches))
             answers = iter(self._shard.query_batch(batch) if searches else [])
             return [self._hits(query, answers) for query in queries]
@@ -293,7 +304,7 @@ class EdgeCollection:
 
     async def count(self, filter: Filter) -> int:
         """Return the number of matching points."""
-        with engine_errors("count", self._path), self._alone:
+        with self._engine("count"):
             return self._shard.count(qdrant.CountRequest(filter=encode_filter(filter)))
 
     async def delete(self, ids: Sequence[str]) -> None:
@@ -380,7 +391,7 @@ class EdgeCollection:
     def _get(self, ids: Sequence[str], *, vectors: bool) -> list[Point]:
         if not ids:
             return []
-        with engine_errors("read", self._path), self._alone:
+        with self._engine("read"):
             records = self._shard.retrieve(list(ids), with_payload=True, with_vector=vectors)
         found = {point.id: point for point in map(to_point, records)}
         return [found[point_id] for point_id in ids if point_id in found]
@@ -389,7 +400,7 @@ class EdgeCollection:
         self, doing: str, ids: Sequence[str], operation: Callable[[], qdrant.UpdateOperation]
     ) -> None:
         self.changes.note(ids)
-        with engine_errors(doing, self._path), self._alone:
+        with self._engine(doing):
             disk.need(disk.BYTES_TO_WRITE, self._path, self._room)
             self._shard.update(operation())
         self._unsynced = True

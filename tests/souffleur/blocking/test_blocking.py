@@ -296,10 +296,20 @@ assert memory.observe(user_id="ann", user="hi", assistant="ho").durable
 FORKED = """
 import os, sys
 from pathlib import Path
+from threading import Event, Thread
 from souffleur import Settings, Souffleur
-from souffleur.errors import BlockingError
+from souffleur.errors import BlockingError, StoreError
+
+def hold(memory, held, done):
+    journal = memory.knowledge._inner.journal
+    with journal.lock, journal.collection._alone, memory._inner._backstage._intake._alone:
+        held.set()
+        done.wait()
 
 with Souffleur.open_blocking(Settings(path=Path(sys.argv[1]), embedder="hash:64")) as memory:
+    held, done = Event(), Event()
+    Thread(target=hold, args=(memory, held, done), daemon=True).start()
+    held.wait()
     if not (child := os.fork()):
         try:
             memory.flush()
@@ -307,9 +317,15 @@ with Souffleur.open_blocking(Settings(path=Path(sys.argv[1]), embedder="hash:64"
             told = "forked" in str(error)
         told = told and "forked" in memory.recall(user_id="ann", text="tea").error
         receipt = memory.observe(user_id="ann", user="said in the child")
+        told = told and not memory.end_session(user_id="ann")
+        try:
+            memory.knowledge._inner.journal.record(None)
+        except StoreError as error:
+            told = told and "forked" in str(error)
         memory.close()
         os._exit(0 if told and "forked" in receipt.error else 1)
     assert os.waitpid(child, 0)[1] == 0
+    done.set()
     assert memory.observe(user_id="ann", user="said in the parent").durable
 """
 
@@ -332,7 +348,7 @@ def test_a_host_that_forgets_to_close_ends(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
 def test_a_forked_child_is_told(tmp_path: Path) -> None:
-    """It does not wait for a thread that it has not got; its parent goes on."""
+    """It waits for no thread that it has not got, nor for a lock of one; its parent goes on."""
     assert ended(FORKED, tmp_path) == (0, "")
     with opened(tmp_path) as memory:
         assert memory.health().waiting == 1

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
 from souffleur.field_docs import explain_fields
-from souffleur.knowledge.language.plain_text import is_blank, mend
+from souffleur.knowledge.language.plain_text import clean, is_blank
 
 SCHEMA_VERSION = 1
 """Version of the payload below; stored with the data."""
@@ -137,8 +137,13 @@ GUARDS = "guards"
 """Type of the relation from a boundary to a memory that it speaks of."""
 
 
-def _mended(value: Any) -> Any:
-    return mend(value) if isinstance(value, str) else value
+def _cleaned(value: Any) -> Any:
+    """Return a value with its texts whole, and without what commands a terminal."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {_cleaned(key): _cleaned(held) for key, held in value.items()}
+    return type(value)(map(_cleaned, value)) if isinstance(value, list | tuple) else value
 
 
 def _content(text: str) -> str:
@@ -164,8 +169,11 @@ Instant = Annotated[AwareDatetime, AfterValidator(_plain_utc)]
 """A time with its zone. UTC is Python's own: a parsed time brings an object of its own for it, of
 which a thousand memories have seven thousand."""
 
-Text = Annotated[str, BeforeValidator(_mended)]
-"""Text from outside; lone surrogates, which have no UTF-8, become U+FFFD."""
+Text = Annotated[str, BeforeValidator(_cleaned)]
+"""Text from outside; lone surrogates, which have no UTF-8, become U+FFFD, and controls go."""
+
+Data = Annotated[dict[str, Any], BeforeValidator(_cleaned)]
+"""Structured data from outside, whose texts are such."""
 
 MAX_NUMBER = 2**53 - 1
 """What no counter reaches; larger numbers are not whole in JSON, and larger than 2**63 the engine
@@ -198,7 +206,7 @@ class Evidence(Frozen):
     """The store's own id of the turn: `Turn.id`."""
     speaker: Speaker
     """Who said it."""
-    quote: str
+    quote: Text
     """The exact words of the message."""
     at: Instant | None = None
     """When the message was said."""
@@ -279,14 +287,14 @@ class Memory(Frozen):
     """Only `active` ones are read by default."""
     evidence: tuple[Evidence, ...] = ()
     """The quotations that it is based on."""
-    entities: tuple[str, ...] = ()
+    entities: tuple[Text, ...] = ()
     """The names that it mentions."""
-    topics: tuple[str, ...] = ()
+    topics: tuple[Text, ...] = ()
     """What it is about, in a few words."""
-    cues: tuple[str, ...] = ()
+    cues: tuple[Text, ...] = ()
     """Situations in which it should come to mind, in other words than its own. It is found by them,
     and they are never shown: document expansion, https://arxiv.org/abs/1904.08375."""
-    data: dict[str, Any] = Field(default_factory=dict)
+    data: Data = Field(default_factory=dict)
     """Structured data for the host's own use."""
     uses: Number = Field(default=0, ge=0)
     """How often a judge found that it shaped a reply. Only use reinforces a memory."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from uuid import UUID, uuid5
 
 from pydantic import AfterValidator, AwareDatetime, Field
@@ -12,6 +12,7 @@ from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.memory import (
     Category,
     Content,
+    Data,
     Frozen,
     Kind,
     Memory,
@@ -86,13 +87,13 @@ class Add(Frozen):
     """`None` means the usual category of the kind."""
     kind: Kind = Kind.FACT
     importance: Importance = Importance.MEDIUM
-    entities: tuple[str, ...] = ()
-    topics: tuple[str, ...] = ()
-    cues: tuple[str, ...] = ()
+    entities: tuple[Text, ...] = ()
+    topics: tuple[Text, ...] = ()
+    cues: tuple[Text, ...] = ()
     """Situations in which it should come to mind; they are no part of what it says."""
     valid_from: AwareDatetime | None = None
     expires_at: AwareDatetime | None = None
-    data: dict[str, Any] = Field(default_factory=dict)
+    data: Data = Field(default_factory=dict)
     """Structured data, stored with the memory."""
     keep_both: bool = False
     """Whether the judge has seen a near-duplicate and wants to keep both."""
@@ -111,12 +112,12 @@ class Update(Frozen):
     kind: Kind | None = None
     """`None` means unchanged; this also applies to the fields below."""
     importance: Importance | None = None
-    entities: tuple[str, ...] = ()
-    topics: tuple[str, ...] = ()
-    cues: tuple[str, ...] = ()
+    entities: tuple[Text, ...] = ()
+    topics: tuple[Text, ...] = ()
+    cues: tuple[Text, ...] = ()
     valid_from: AwareDatetime | None = None
     expires_at: AwareDatetime | None = None
-    data: dict[str, Any] = Field(default_factory=dict)
+    data: Data = Field(default_factory=dict)
     special: SpecialCategory = SpecialCategory.NONE
     """As in `Add`."""
 
@@ -243,7 +244,7 @@ class Cue(Frozen):
     op: Literal["CUE"] = "CUE"
     target: str
     reason: Text
-    cues: tuple[str, ...]
+    cues: tuple[Text, ...]
 
 
 class Guard(Frozen):
@@ -462,11 +463,11 @@ class LedgerEntry(Frozen):
     """When it was decided."""
     op: str
     """ADD, UPDATE, … or UNDO."""
-    details: dict[str, Any] = Field(default_factory=dict)
+    details: Data = Field(default_factory=dict)
     """The op as it was asked for."""
-    reason: str = ""
+    reason: Text = ""
     """Why, in the words of its author."""
-    quote: str = ""
+    quote: Text = ""
     """The exact words that it is based on."""
     changes: tuple[Change, ...] = ()
     """What it changed; empty if it was refused."""

@@ -16,7 +16,7 @@ from souffleur.errors import SettingsError
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge.engine.collection import Point
 from souffleur.knowledge.identity import COMMON, own_sphere
-from souffleur.knowledge.language.plain_text import is_blank, mend, single_line
+from souffleur.knowledge.language.plain_text import is_blank, mend, single_line, without_controls
 from souffleur.knowledge.memory import Frozen, Number
 from souffleur.knowledge.operation import IDS_KNOWN, derive_id
 from souffleur.knowledge.reading import describe_faults, read
@@ -36,7 +36,7 @@ def check_name(name: str) -> str:
     """
     if mend(name) != name:
         raise ValueError("holds half of a character: it was cut, give the whole name")
-    name = name.strip()
+    name = without_controls(name).strip()
     if is_blank(name):
         raise ValueError("must not be blank")
     if single_line(name) != name:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from souffleur.contents import content_of, is_unsaid, look_up, read_content
 from souffleur.errors import MessageError
-from souffleur.knowledge.language.plain_text import mend, single_line
+from souffleur.knowledge.language.plain_text import clean, single_line
 from souffleur.knowledge.language.thinking import without_thinking
 from souffleur.knowledge.people import MAX_NAME_LENGTH
 from souffleur.moments import read_moment
@@ -158,10 +158,10 @@ def _read(message: Any) -> Spoken | None:
         raise MessageError(f"it has no content: write {_FORMS}, or leave it out")
     times = (look_up(message, name) for name in TIMES)
     at = next((time for time in times if time is not None), None)
-    text = mend(read_content(content))
+    text = clean(read_content(content))
     said = without_thinking(text) if role == "assistant" else text
     name = look_up(message, "name")
-    called = single_line(mend(name)).strip()[:MAX_NAME_LENGTH] if isinstance(name, str) else ""
+    called = single_line(clean(name)).strip()[:MAX_NAME_LENGTH] if isinstance(name, str) else ""
     return Spoken(role, said, None if at is None else read_moment(at), called)
 
 

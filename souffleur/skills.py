@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from souffleur.errors import MessageError
-from souffleur.knowledge.language.plain_text import mend
+from souffleur.knowledge.language.plain_text import clean
 from souffleur.knowledge.memory import Kind, Memory
 from souffleur.knowledge.operation import Add, Boost, Importance, Op, Update
 from souffleur.knowledge.reading import describe_faults
@@ -22,8 +22,8 @@ def skill_data(name: str, workflow: Sequence[str], outcome: str) -> dict[str, An
     steps: list[Any] = [*workflow] if listed else [None]
     if not all(isinstance(one, str) for one in (name, outcome, *steps)):
         raise MessageError("a skill is a text, its workflow a list of texts, its outcome a text")
-    plain = [mend(step) for step in steps]
-    return {"skill": mend(name).strip(), "workflow": plain, "outcome": mend(outcome).strip()}
+    plain = [clean(step) for step in steps]
+    return {"skill": clean(name).strip(), "workflow": plain, "outcome": clean(outcome).strip()}
 
 
 def skill_op(data: dict[str, Any], former: Memory | None) -> Op:

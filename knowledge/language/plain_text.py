@@ -16,6 +16,13 @@ _HIDING = re.compile(
     "[\u202a-\u202e\u2066-\u2069]|(?<![\U0001f3f4\U000e0020-\U000e007e])[\U000e0000-\U000e007f]+"
 )
 
+_SEQUENCE = re.compile(
+    r"\x1b\[[0-?]*+[ -/]*+[@-~]"  # CSI: moves, clears, colours
+    r"|\x1b[\]PX^_][^\x07\x1b\x9c]*+(?:\x07|\x1b\\|\x9c)"  # OSC, DCS …: titles, clipboard, links
+)
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
+"""C0 and C1, save tabs and line ends."""
+
 
 def mend(text: str) -> str:
     r"""Return the text with lone surrogates as U+FFFD, and pairs of them as their character.
@@ -26,6 +33,31 @@ def mend(text: str) -> str:
     True
     """
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def without_controls(text: str) -> str:
+    r"""Return the text without what commands a terminal: sequences of escape, control characters.
+
+    What a sequence only surrounds, such as the words of a link, stays. See ECMA-48.
+
+    >>> without_controls("a\x1b[2J\x1b]0;title\x07b\x9b\tc\r\n")
+    'ab\tc\r\n'
+    """
+    return _CONTROL.sub("", _SEQUENCE.sub("", text))
+
+
+def showable(text: str) -> str:
+    r"""Return the text as a terminal may have it: nothing commands it, nothing is reversed.
+
+    >>> showable("\x1b[8mhidden\x1b[0m \u202egnp")
+    'hidden gnp'
+    """
+    return reveal(without_controls(text))
+
+
+def clean(text: str) -> str:
+    """Return a text from outside as it may be stored: whole, and without controls."""
+    return text if text.isprintable() else without_controls(mend(text))
 
 
 def is_blank(text: str) -> bool:

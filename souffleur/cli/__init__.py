@@ -40,6 +40,7 @@ from souffleur.errors import (
     SouffleurError,
     StoreBusyError,
 )
+from souffleur.knowledge.language.plain_text import showable
 
 app = typer.Typer(
     name="souffleur",
@@ -140,15 +141,19 @@ def main() -> None:
         with prepared():
             app()
     except SouffleurError as error:
-        print(f"souffleur: {error}", file=sys.stderr)
+        _complain(error)
         sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
     except OSError as error:
         if error.errno in FULL:
-            print(f"souffleur: {error.filename or 'the output'}: {error.strerror}", file=sys.stderr)
+            _complain(f"{error.filename or 'the output'}: {error.strerror}")
             sys.exit(1)
         if error.filename is None:
             raise
-        print(f"souffleur: {error.filename}: {error.strerror}: name another file", file=sys.stderr)
+        _complain(f"{error.filename}: {error.strerror}: name another file")
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _complain(why: object) -> None:
+    print(showable(f"souffleur: {why}"), file=sys.stderr)

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, TextIO, cast
 
-from souffleur.cli.console import console
+from souffleur.cli.console import Shown, console
 
 TERMINATED = 128 + signal.SIGTERM
 """Exit code after SIGTERM, as shells have it."""
@@ -60,19 +60,20 @@ class Output:
 def prepared() -> Iterator[None]:
     """Run a command within: what cannot be shown is replaced, and no signal leaves files behind."""
     _open_closed()
-    stdout = sys.stdout
+    stdout, stderr = sys.stdout, sys.stderr
     output = Output(stdout)
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError):  # a stream that a host has put in place
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
-    sys.stdout = cast(TextIO, output)
+    sys.stdout = cast(TextIO, Shown(output))
+    sys.stderr = cast(TextIO, Shown(stderr))
     console.soft_wrap = not console.is_terminal
     former = _on_sigterm(_end)
     try:
         yield
         output.flush()
     finally:
-        sys.stdout = stdout
+        sys.stdout, sys.stderr = stdout, stderr
         if former is not None:
             _on_sigterm(former)
 

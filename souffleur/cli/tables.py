@@ -17,7 +17,7 @@ def print_table(table: Table, to: Console = console) -> None:
     """Print a table so that it can be read where it goes."""
     if not to.is_terminal:
         for line in to_lines(table):
-            print(line, file=to.file)
+            to.print(Text(line), soft_wrap=True)
     elif to.width < NARROW and table.show_header and len(table.columns) > 2:
         _print_stacked(table, to)
     else:

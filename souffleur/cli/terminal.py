@@ -11,7 +11,7 @@ from typing import Any, Self, TextIO
 
 from rich.markup import escape
 
-from souffleur.cli.console import console
+from souffleur.cli.console import console, steer
 
 PROMPT = "you  "
 _NO_BRACKETED_PASTE = "\x1b[?2004l"
@@ -78,7 +78,7 @@ class Terminal:
         if not self._held or self._may_be_typing:
             return
         editor = self._readline if self._is_asking else None
-        sys.stdout.write(_BLANK_LINE if editor else "")
+        steer(_BLANK_LINE if editor else "")
         held, self._held = self._held, []
         for line in held:
             console.print(line, soft_wrap=not console.is_terminal)
@@ -100,7 +100,7 @@ class Terminal:
             import termios
 
             termios.tcsetattr(self._source, termios.TCSADRAIN, self._attributes)
-            sys.stdout.write(f"{_NO_BRACKETED_PASTE}\n" if self._is_asking else "")
+            steer(f"{_NO_BRACKETED_PASTE}\n" if self._is_asking else "")
         self._is_asking = False
 
     def _note_prompt(self) -> None:

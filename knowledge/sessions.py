@@ -64,6 +64,7 @@ class Sessions:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
+        self._late_words_are_gone = False
 
     @property
     def _collection(self) -> Collection:
@@ -291,7 +292,8 @@ class Sessions:
         """
         must: list[Condition] = [Is("type", "segment"), Is("expunged", False)]
         must += [Between("at", high=now - timedelta(days=days))] if days else []
-        dropped = 0
+        dropped = 0 if self._late_words_are_gone else await self._expire_late(now, days)
+        self._late_words_are_gone = True
         summarised = await self._all(*must, but=[Is("state", SegmentState.WAITING)])
         for segment in read_each(summarised, to_segment):
             turns = await self._turns(segment.turn_ids)
@@ -300,6 +302,28 @@ class Sessions:
             await self.expunge(segment.turn_ids)
             await self.save([segment.model_copy(update={"expunged": True})])
             dropped += len(turns)
+        return dropped
+
+    async def _expire_late(self, now: datetime, days: int) -> int:
+        """Delete words of late replies, whose segments had expired before; return their number.
+
+        Earlier versions did not let them expire.
+        """
+        must: list[Condition] = [Is("type", "turn"), Is("state", TurnState.JUDGED)]
+        must += [Between("at", high=now - timedelta(days=days))] if days else []
+        dropped = 0
+        wanted = Filter((*must, Is("expunged", False)))
+        for ids in [
+            [one.id for one in page] async for page in read_pages(self._collection, wanted)
+        ]:
+            segments = await self._all(Is("type", "segment"), OneOf("turn_ids", tuple(ids)))
+            over: dict[str, bool] = {}
+            for segment in read_each(segments, to_segment):
+                for id in segment.turn_ids:
+                    over[id] = segment.expunged and over.get(id, True)
+            late = [id for id in ids if over.get(id)]
+            await self.expunge(late)
+            dropped += len(late)
         return dropped
 
     async def previous_talk(

@@ -1,6 +1,7 @@
 """Sessions in the journal: raw turns that change while they are embedded, and words that expire."""
 
 from pathlib import Path
+from typing import Any
 
 from langchain_core.embeddings import Embeddings
 
@@ -12,8 +13,9 @@ from souffleur.knowledge.finding.search import Query, Scope
 from souffleur.knowledge.journal import INDEXES
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.privacy.secrets import MASK
+from souffleur.knowledge.sessions import Sessions
 from souffleur.knowledge.store import open_knowledge
-from souffleur.knowledge.talk.session import WindowRule
+from souffleur.knowledge.talk.session import SegmentState, WindowRule
 from souffleur.knowledge.talk.talk_codec import session_point, to_session
 from souffleur.knowledge.talk.turn import TurnState, turn_point_id
 from tests.build import NOW, days, turn
@@ -129,6 +131,27 @@ async def test_words_expire_once_told(tmp_path: Path) -> None:
     *waiting, gone = await base.journal.turns()
     assert (gone.user, gone.expunged) == ("", True)
     assert [(one.user, one.expunged) for one in waiting] == [("milk?", False)] * 2
+    await base.close()
+
+
+async def test_late_words_in_an_older_store_expire(tmp_path: Path) -> None:
+    """Words that came to a turn after its segment had expired go with the first expiry."""
+    base = await empty_base(tmp_path)
+    for place in ("1", "2"):
+        old = turn("tea?", "late", turn_id=place, session_id=f"s{place}", at=NOW - days(90))
+        id = turn_point_id("ann", "default", f"s{place}", place)
+        base.journal.record(old.model_copy(update={"id": id, "state": TurnState.JUDGED}))
+        base.sessions.end("ann", f"s{place}")
+    waiting = await base.sessions.segments("ann")
+    states: list[dict[str, Any]] = [{"expunged": True}, {"state": SegmentState.WAITING}]
+    await base.sessions.save(
+        [one.model_copy(update=state) for one, state in zip(waiting, states, strict=True)]
+    )
+    assert await base.sessions.expire(NOW - days(61), 30) == 0
+    assert await Sessions(base.journal).expire(NOW, 30) == 1
+    words = {one.session_id: one.words for one in await base.journal.turns()}
+    assert sorted(words.values()) == ["", "tea?\nlate"]
+    assert words[waiting[0].session_id] == ""
     await base.close()
 
 

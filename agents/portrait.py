@@ -1,23 +1,23 @@
 """What the profile writer may answer, what is wrong with it, and the operation it becomes."""
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.fields import Many, Note, Remark
-from souffleur.knowledge.forgetting import mentions
 from souffleur.knowledge.language import counting
-from souffleur.knowledge.language.details import Detail, find_details, missing
+from souffleur.knowledge.language.details import Detail, missing
 from souffleur.knowledge.language.lexical import is_spaced, split
 from souffleur.knowledge.language.plain_text import is_blank
-from souffleur.knowledge.language.text_match import normalize_text
+from souffleur.knowledge.language.sentences import sentences
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
 from souffleur.knowledge.operation import Add, Importance, Op, Update
 from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.secrets import find_secret
+from souffleur.knowledge.removal.subject import Reader, Subject
 
 MAX_PORTRAIT_LENGTH = 1900
 """Maximum characters of a portrait."""
@@ -64,7 +64,8 @@ class Sources:
     """What a portrait is written from."""
 
     former: Memory | None
-    """The version in force; if none is, the latest in whatever state."""
+    """The version in force; if none is, the latest in whatever state. What was in it and is
+    forgotten is cut."""
     material: str
     """Memories and new episodes, as the model sees them."""
     names: tuple[str, ...]
@@ -77,10 +78,8 @@ class Sources:
     """What a portrait may leave: the contents of all memories and episodes in force, and of
     memories that are over or corrected."""
 
-    @property
-    def without(self) -> tuple[str, ...]:
-        """Contents in the former portrait that the user asked to forget."""
-        return tuple(self.former.data.get("without", ())) if self.former else ()
+    forgotten: Reader = field(default_factory=lambda: Reader(Subject()))
+    """Finds what was in the former portrait and is forgotten."""
 
 
 def faults(
@@ -100,9 +99,9 @@ def faults(
     if secret := find_secret(answer.words, withheld):
         found.append(f"it holds {secret}: leave it out")
     found += [
-        f"it still tells what was to be forgotten: {content!r}"
-        for content in sources.without
-        if any(mentions(paragraph, content) for paragraph in answer.paragraphs)
+        f"it tells what is not to be told, leave it out: {line!r}"
+        for paragraph in answer.paragraphs
+        for line in sources.forgotten.lines(paragraph)
     ]
     return "\n".join(f"- {fault}" for fault in found)
 
@@ -137,18 +136,19 @@ def unfounded(answer: PortraitAnswer, sources: Sources) -> str:
 def to_op(answer: PortraitAnswer, sources: Sources) -> Op:
     """Return the operation that writes the next version."""
     former = sources.former
-    dropped = [one for one in answer.dropped if not _is_forgotten(one, sources)]
+    cut, told = sources.forgotten.cut, sources.forgotten.finds_or_may
+    dropped = [one for one in answer.dropped if not (told(one.detail) or told(one.why))]
     fields: dict[str, Any] = {
-        "reason": answer.reason,
+        "reason": reason_of(answer, sources),
         "quote": "",
         "content": answer.text,
         "kind": Kind.FACT,
         "importance": Importance.HIGH,
         "data": {
             "version": sources.versions + 1,
-            "name": answer.name,
-            "occupation": answer.occupation,
-            "changes": answer.changes,
+            "name": cut(answer.name or "") or None,
+            "occupation": cut(answer.occupation or "") or None,
+            "changes": [one for one in answer.changes if not told(one)],
             "dropped": [one.model_dump() for one in dropped],
             "until": sources.until.isoformat(),
         },
@@ -158,26 +158,23 @@ def to_op(answer: PortraitAnswer, sources: Sources) -> Op:
     return Add(category=Category.PROFILE, **fields)
 
 
+def reason_of(answer: PortraitAnswer, sources: Sources) -> str:
+    """Return the reason without the sentences that may tell what is forgotten."""
+    told = sources.forgotten.finds_or_may
+    return "".join(one for one in sentences(answer.reason) if not told(one)).strip()
+
+
 def _gone(sources: Sources, kept: str) -> list[Detail]:
     """Return the details of the former portrait that neither the kept text nor a memory has."""
     former, names = sources.former, sources.names
     if former is None:
         return []
     on, known = former.created_at.date(), f"{kept}\n{sources.elsewhere}"
-    forgotten = {one.key for text in sources.without for one in find_details(text, names)}
     return [
         one
         for one in missing(former.content, known, names)
-        if one.key not in forgotten
-        and not counting.follows(one, former.content, known, names, on=on)
+        if not counting.follows(one, former.content, known, names, on=on)
     ]
-
-
-def _is_forgotten(dropped: Dropped, sources: Sources) -> bool:
-    """Return whether it would repeat what the user asked to forget."""
-    return any(
-        normalize_text(dropped.detail) in normalize_text(content) for content in sources.without
-    )
 
 
 def _is_part(words: str, detail: Detail) -> bool:

@@ -20,6 +20,7 @@ from souffleur.agents.portrait import (
     faults,
     known_alone,
     lost,
+    reason_of,
     to_op,
     unfounded,
 )
@@ -48,6 +49,8 @@ from souffleur.knowledge.operation import (
     Verdict,
     derive_id,
 )
+from souffleur.knowledge.portrait import forgotten_in, without_forgotten
+from souffleur.knowledge.removal.subject import Reader
 from souffleur.prompts import render
 
 MAX_KNOWN_MEMORIES = 40
@@ -89,29 +92,30 @@ async def gather(state: PortraitState, runtime: Runtime[Context]) -> Update:
     episodes = state["episodes"][-MAX_EPISODES:]
     lines = "\n".join(f"- [{memory.kind}] {single_line(memory.content)}" for memory in known)
     summaries = "\n\n".join(map(_tell, episodes))
-    former = state["former"]
     spoken = f"{lines}\n{summaries}"
     brief = await runtime.context.brief("portrait", state["user_id"], _latest_agent(state), spoken)
     language = brief.language
+    reader = Reader(forgotten_in(state["former"], brief.persona.called))
+    former = without_forgotten(state["former"], reader) if state["former"] else None
     sources = Sources(
         former=former,
+        forgotten=reader,
         material=f"{lines}\n\n{summaries}",
         names=tuple(dict.fromkeys(name for memory in known for name in memory.entities)),
         versions=state["versions"],
         elsewhere="\n".join(map(_all_of, await _held(knowledge, state))),
         until=max((episode.created_at for episode in episodes), default=state["now"]),
     )
-    forgotten = "\n".join(f"- {single_line(content)}" for content in sources.without)
     alone = "\n".join(f"- {one}" for one in await asyncio.to_thread(known_alone, sources))
     question = render(
         "sources",
         language,
         now=clock(state["now"], brief.persona.zone, language),
-        portrait=_present(former) if former else render("cold_start", language),
+        portrait=(former and _present(former)) or render("cold_start", language),
         alone="\n\n" + render("alone", language, details=alone) if alone else "",
         known=lines or NONE[language],
         episodes=summaries or NONE[language],
-        without=render("without", language, contents=forgotten) if forgotten else "",
+        without="",
     )
     return {
         "language": language,
@@ -262,7 +266,7 @@ def _verdict(state: PortraitState) -> Verdict:
             prompt=state["prompt"],
         ),
         at=state["now"],
-        reason=f"{state['why']}; {answer.reason}",
+        reason=f"{state['why']}; {reason_of(answer, sources)}",
         ops=(op,),
         cost=asdict(state["usage"]),
     )

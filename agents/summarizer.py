@@ -28,7 +28,15 @@ from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.memory import Memory
-from souffleur.knowledge.operation import Actor, ActorKind, LedgerEntry, Refusal, Verdict, derive_id
+from souffleur.knowledge.operation import (
+    Actor,
+    ActorKind,
+    Forget,
+    LedgerEntry,
+    Refusal,
+    Verdict,
+    derive_id,
+)
 from souffleur.knowledge.talk.session import MIN_EPISODE_MESSAGES, Segment
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.prompts import render
@@ -132,10 +140,14 @@ class ConversationSummarizer:
         episode_id = derive_id("memory", episode_verdict_id(segment), 0)
         if await knowledge.exists(episode_id):  # a crash came between it and the segment
             return episode_id
-        turns = [turn for turn in await knowledge.sessions.turns(segment) if not turn.hidden]
+        held = await knowledge.sessions.turns(segment)
+        turns = [turn for turn in held if not turn.hidden]
         short = sum(turn.messages for turn in turns) < MIN_EPISODE_MESSAGES
         in_part = short or any(turn.expunged for turn in turns)
         if in_part and (former := await _former(knowledge, segment)):
+            if any(turn.hidden and not turn.expunged for turn in held):  # forgotten meanwhile
+                await knowledge.apply(_withdrawal(former, segment))
+                return None
             return former.id  # what is left of its words does not tell it anew
         if short:
             return None
@@ -166,6 +178,19 @@ async def _before(knowledge: KnowledgeBase, segment: Segment) -> Memory | None:
 async def _former(knowledge: KnowledgeBase, segment: Segment) -> Memory | None:
     ids = [segment.episode_id] if segment.episode_id else []
     return next(iter(await knowledge.get_many(segment.user_id, ids)), None)
+
+
+def _withdrawal(former: Memory, segment: Segment) -> Verdict:
+    """Return the verdict that forgets an episode of which too little may be told any more."""
+    return Verdict(
+        id=derive_id("episode withdrawn", segment.id, segment.version),
+        user_id=segment.user_id,
+        agent_id=segment.agent_id,
+        sphere=segment.sphere,
+        by=Actor(who=ActorKind.SUMMARIZER),
+        at=segment.at,
+        ops=(Forget(target=former.id, reason="most of what it was told from is forgotten"),),
+    )
 
 
 def _verdict(state: SummaryState) -> Verdict:

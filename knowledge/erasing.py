@@ -19,14 +19,16 @@ from souffleur.knowledge.engine.collection import (
     read_all,
     read_pages,
 )
-from souffleur.knowledge.forgetting import mentions, own_names
+from souffleur.knowledge.forgetting import lines_of, unshared
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory
 from souffleur.knowledge.memory_codec import to_memories
 from souffleur.knowledge.operation import Change, LedgerEntry
+from souffleur.knowledge.removal.subject import Reader, Subject
 from souffleur.knowledge.sessions import Sessions
 from souffleur.knowledge.talk.turn import Turn
+from souffleur.knowledge.telling import tells_anything
 
 
 @explain_fields
@@ -73,19 +75,21 @@ async def find_turn(journal: Journal, turn_id: str, user_id: str) -> Turn:
     raise NotFoundError(f"{user_id!r} has no turn with the id {turn_id!r}")
 
 
-async def erase_turn(memories: Collection, journal: Journal, turn: Turn) -> Erased:
+async def erase_turn(
+    memories: Collection, journal: Journal, turn: Turn, called: Sequence[str] = ()
+) -> Erased:
     """Erase the words of a turn, wherever they are, and what rests on it alone.
 
     Episodes that were written from it are deleted; they are told anew from the other turns as far
     as those are kept. A record without words stays, so that a host that sends the turn again does
-    not bring it back.
+    not bring it back. `called` are the names of the user and the persona.
     """
     sessions = Sessions(journal)
     mine = to_memories(await read_all(memories, Filter((Is("user_id", turn.user_id),))))
     episodes = {one.episode_id for one in await sessions.segments_with([turn.id])}
     alone = await _resting_on(turn, mine, journal)
     gone = [one for one in mine if one.id in alone | episodes]
-    gone += _repeating(turn, gone, mine)
+    gone += _repeating(turn, gone, mine, called)
     ids = {one.id for one in gone}
     counts = Counter({"turn": 1, **Counter(_named(one.category) for one in gone)})
     counts["quote"] = await _strip_memories(memories, mine, turn, ids)
@@ -122,21 +126,30 @@ async def _resting_on(turn: Turn, mine: Iterable[Memory], journal: Journal) -> s
     }
 
 
-def _repeating(turn: Turn, gone: Sequence[Memory], mine: Sequence[Memory]) -> list[Memory]:
+def _repeating(
+    turn: Turn, gone: Sequence[Memory], mine: Sequence[Memory], called: Sequence[str]
+) -> list[Memory]:
     """Return the episodes, portraits and merged memories that repeat what goes."""
     ids = {one.id for one in gone}
-    said = [text for text in (turn.user, turn.assistant) if text]
-    told = [(one.content, own_names(one, mine)) for one in gone if one.category not in NARRATIVE]
+    told = [one for one in gone if one.category not in NARRATIVE]
+    own = unshared(
+        (name for one in told for name in one.entities if name not in called),
+        (one for one in mine if one.id not in ids),
+    )
+    texts = [*(one.content for one in told), *_said(turn)]
+    reader = Reader(Subject(names=own, contents=tuple(texts), called=tuple(called)))
     return [
         one
         for one in mine
         if one.id not in ids
         and (one.category in NARRATIVE or ids & set(one.supersedes))
-        and (
-            any(mentions(one.searchable, text) for text in said)
-            or any(mentions(one.searchable, text, names) for text, names in told)
-        )
+        and any(map(reader.finds, (one.searchable, *lines_of(one))))
     ]
+
+
+def _said(turn: Turn) -> list[str]:
+    """Return the messages of a turn that tell anything: a greeting is repeated by everything."""
+    return [text for text in (turn.user, turn.assistant) if tells_anything(text)]
 
 
 async def _strip_memories(

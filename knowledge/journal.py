@@ -261,7 +261,10 @@ class Journal:
         return next(iter(read_each(page, to_turn)), None)
 
     async def messages_before(self, turn: Turn, *, limit: int) -> list[Said]:
-        """Return the latest messages before a turn in the same session, oldest first."""
+        """Return the latest messages before a turn in the same session, oldest first.
+
+        Those of turns that are hidden, as they tell something forgotten, are left out.
+        """
         must = (
             Is("type", "turn"),
             Is("user_id", turn.user_id),
@@ -271,7 +274,8 @@ class Journal:
         )
         newest, said = Order("seq", descending=True), list[Said]()
         for most in (-(-limit // 2), limit):  # nearly all turns have two messages
-            found, _ = await self.collection.scroll(Filter(must), limit=most, order=newest)
+            wanted = Filter(must, (Is("hidden", True),))
+            found, _ = await self.collection.scroll(wanted, limit=most, order=newest)
             spoken = [words.said for words in read_each(found, to_words)]
             said = [one for messages in reversed(spoken) for one in messages]
             if len(said) >= limit or len(found) < most:

@@ -42,6 +42,7 @@ from souffleur.knowledge.finding.search import (
     turns_filter,
 )
 from souffleur.knowledge.finding.valued import KeptValued, Valued
+from souffleur.knowledge.forgetting import MOST_DOUBTFUL, Doubt, JudgeTold, doubts_of
 from souffleur.knowledge.identity import (
     COMMON,
     EVERY_SPHERE,
@@ -58,6 +59,7 @@ from souffleur.knowledge.memory import NARRATIVE, Category, Due, Memories, Memor
 from souffleur.knowledge.memory_codec import fingerprint, to_memories, to_memory
 from souffleur.knowledge.operation import (
     Actor,
+    ActorKind,
     Add,
     LedgerEntries,
     LedgerEntry,
@@ -66,6 +68,7 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
+from souffleur.knowledge.privacy.secrets import mask
 from souffleur.knowledge.proposals import (
     LAPSES_AFTER,
     agreed,
@@ -80,7 +83,7 @@ from souffleur.knowledge.proposals import (
 from souffleur.knowledge.reading import read_each, read_matching
 from souffleur.knowledge.removal.order import Forgotten, Removal, Stage, forgotten, make_order
 from souffleur.knowledge.removal.removals import Removals
-from souffleur.knowledge.removal.trace import TopicPreview, Trace, removal_notes
+from souffleur.knowledge.removal.trace import DOUBTFUL, MAY_TELL, TopicPreview, Trace, removal_notes
 from souffleur.knowledge.sessions import Sessions
 from souffleur.knowledge.talk.talk_codec import masked_reader
 from souffleur.knowledge.talk.turn import Turn, shorten
@@ -122,6 +125,7 @@ class KnowledgeBase:
         require_confirmation: bool = False,
         raw_days: int = 30,
         withheld: AbstractSet[Group] = NEVER_KEPT,
+        called: Sequence[str] = (),
         aclose: Callable[[], Awaitable[None]] | None = None,
         watch: Watch = UNWATCHED,
     ) -> None:
@@ -130,7 +134,8 @@ class KnowledgeBase:
         If `require_confirmation` is set, changes proposed by a model wait for the user's consent:
         see `proposals`. Raw turns can be found for `raw_days` days; 0 means until they are
         summarised. Sensitive data of the `withheld` groups is in no memory, and masked where raw
-        turns are found or shown. `aclose` closes the store; by default the collections are closed.
+        turns are found or shown. `called` are the usual names of user and persona. `aclose` closes
+        the store; by default the collections are closed.
         """
         self.memories = memories
         """The collection of memories."""
@@ -162,8 +167,11 @@ class KnowledgeBase:
             policy,
             require_confirmation=require_confirmation,
             withheld=withheld,
+            called=called,
         )
         """Carries out verdicts."""
+        self.judge_told: JudgeTold | None = None
+        """Asks a model what tells of something forgotten; `None` if there is none to ask."""
         self.removals = Removals(memories, journal, embedder)
         """Removes what a topic leaves, for good."""
         self._compacting = asyncio.Lock()
@@ -207,13 +215,43 @@ class KnowledgeBase:
 
         The verdict is written to the ledger before any memory changes; `turns` become `judged`
         with it. Applying the same verdict again changes nothing and returns the same entries.
+        What only may tell of something to be forgotten is hidden until a model has been asked.
         """
         with self.watch("apply", user=verdict.user_id, by=verdict.by.who) as work:
             async with self._alone(verdict.user_id):
                 entries = await self.writer.apply(verdict, turns)
+            if self.judge_told and any(map(doubts_of, entries)):
+                entries = await self._spare(verdict, entries, self.judge_told)
             work.note(done=[one.op for one in entries if not one.refused and not one.waits])
             work.note(refused=[one.refused for one in entries if one.refused])
         return entries
+
+    async def _spare(
+        self, verdict: Verdict, entries: LedgerEntries, judge: JudgeTold
+    ) -> LedgerEntries:
+        """Show again what a model calls something else than what was forgotten."""
+        lines = [line for entry in entries for line in doubts_of(entry)]
+        found = await self.journal.get_turns([line.id for line in lines if not line.text])
+        said = {turn.id: turn.masked(self.withheld).words for turn in found}
+        asked = {line: line.text or said.get(line.id, "") for line in lines}
+        doubt = Doubt(
+            verdict.user_id,
+            verdict.agent_id,
+            tuple(entry.changes[0].after.content for entry in entries if doubts_of(entry)),
+            tuple(dict.fromkeys(asked.values())),
+        )
+        answer = await judge(doubt)
+        if answer is None:
+            return entries
+        told = dict(zip(doubt.lines, answer, strict=True))
+        by, done = Actor(who=ActorKind.MONITOR), []
+        async with self._alone(verdict.user_id):
+            for entry in entries:
+                if doubts := doubts_of(entry):
+                    tells = [told[asked[line]] for line in doubts]
+                    entry = await self.writer.spare(entry, tells, by=by, now=verdict.at)
+                done.append(entry)
+        return done
 
     def _alone(self, user_id: str) -> asyncio.Lock:
         """Return the lock of one user, which exists as long as it is held or awaited."""
@@ -344,7 +382,8 @@ class KnowledgeBase:
                 with suppress(UndoError):  # it was changed again since: the later words hold
                     await self.undo(entry.id, user_id=user_id, by=by, now=now)
         async with self._alone(user_id):
-            erased = await erasing.erase_turn(self.memories, self.journal, turn)
+            called = await self.writer.called(user_id, turn.agent_id)
+            erased = await erasing.erase_turn(self.memories, self.journal, turn, called)
         self.embedder.forget_texts()
         return replace(erased, remarks=tuple(await self.compact()))
 
@@ -356,7 +395,8 @@ class KnowledgeBase:
             for found in await self.search(query)
             if found.relevance >= CLEARLY_MEANT
         }
-        traces = await self.removals.trace(user_id, topic, near)
+        called = await self.writer.called(user_id, "default")
+        traces = await self.removals.trace(user_id, topic, near, called)
         return TopicPreview(user_id, topic, traces, list(removal_notes(self.memories.shared)))
 
     async def forget_topic(
@@ -397,10 +437,34 @@ class KnowledgeBase:
         With `turns`, the raw turns that it rests on go as well. Raises NotFoundError.
         """
         memory = await self.get(memory_id, user_id=user_id)
-        traces = await self.removals.trace(user_id, "", {memory.id: "it is to go"})
+        called = await self.writer.called(user_id, memory.agent_id)
+        near = {memory.id: "it is to go"}
         kept = () if turns else ("turn", "window", "segment")
-        chosen = [trace for trace in traces if trace.sure and trace.kind not in kept]
-        return await self._remove("", chosen, user_id=user_id, by=by, now=now, retell=retell)
+        traces = await self.removals.trace(user_id, "", near, called)
+        doubtful = [one for one in traces if one.why in DOUBTFUL and one.kind not in kept]
+        told, unjudged = await self._judge_traces(memory, doubtful)
+        near |= dict.fromkeys(told, MAY_TELL)  # what tells of these memories goes, too
+        traces = await self.removals.trace(user_id, "", near, called)
+        chosen = [one for one in traces if (one.sure or one.id in told) and one.kind not in kept]
+        gone = await self._remove("", chosen, user_id=user_id, by=by, now=now, retell=retell)
+        remark = f"{unjudged} other memories may tell of it, and no model could be asked: read them"
+        return replace(gone, remarks=(*gone.remarks, remark)) if unjudged else gone
+
+    async def _judge_traces(
+        self, memory: Memory, doubtful: Sequence[Trace]
+    ) -> tuple[set[str], int]:
+        """Return the ids of those that tell of a memory, and how many memories nobody judged.
+
+        If no model can be asked, raw turns and lines go, and memories stay: it is for good.
+        """
+        asked = doubtful[:MOST_DOUBTFUL] if self.judge_told else ()
+        lines = tuple(mask("\n".join(one.lines) or one.text, self.withheld) for one in asked)
+        doubt = Doubt(memory.user_id, memory.agent_id, (memory.content,), lines)
+        answer = await self.judge_told(doubt) if self.judge_told and lines else None
+        told = {one.id for one, tells in zip(asked, answer or (), strict=False) if tells}
+        left = doubtful if answer is None else doubtful[len(asked) :]
+        told |= {one.id for one in left if one.kind != "memory"}
+        return told, sum(one.kind == "memory" for one in left)
 
     async def _remove(
         self,
@@ -412,7 +476,8 @@ class KnowledgeBase:
         now: datetime,
         retell: Retell | None,
     ) -> Forgotten:
-        subject = await self.removals.subject(user_id, topic, chosen)
+        called = await self.writer.called(user_id, "default")
+        subject = await self.removals.subject(user_id, topic, chosen, called)
         order = make_order(user_id, chosen, subject, by=by, now=now, retell=retell is not None)
         async with self._alone(user_id):
             await self.removals.begin(order)

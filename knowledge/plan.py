@@ -104,15 +104,20 @@ def needs_confirmation(op: Op, targets: Sequence[Memory], verdict: Verdict) -> b
     return isinstance(op, Update | Delete | Merge) or (isinstance(op, Contradict) and op.settled)
 
 
-def withdrawn(memory: Memory, without: str, context: PlanContext) -> Change:
-    """Return the withdrawal of an episode or portrait that repeats a memory to be forgotten.
+def withdrawn(
+    memory: Memory, without: Sequence[str], names: Sequence[str], context: PlanContext
+) -> Change:
+    """Return the withdrawal of a memory that tells the same as one to be forgotten.
 
-    It is rewritten later, without the text `without`.
+    An episode or portrait is rewritten later, without what tells the same as one of the texts in
+    `without` or has one of the names.
     """
-    left_out = [*memory.data.get("without", ()), without]
-    gone = memory.model_copy(
-        update={"state": MemoryState.FORGOTTEN, "data": {**memory.data, "without": left_out}}
-    )
+    update: dict[str, object] = {"state": MemoryState.FORGOTTEN}
+    if memory.category in NARRATIVE:
+        more = {"without": without, "without_names": names}
+        left_out = {key: [*memory.data.get(key, ()), *texts] for key, texts in more.items()}
+        update["data"] = {**memory.data, **{k: [*dict.fromkeys(t)] for k, t in left_out.items()}}
+    gone = memory.model_copy(update=update)
     return Change(before=memory, after=_stamped(memory, gone, context))
 
 

@@ -1,11 +1,13 @@
 """When a portrait must be rewritten. Pure."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from pydantic import AwareDatetime
 
 from souffleur.knowledge.memory import Frozen, Memory, MemoryState, Number
 from souffleur.knowledge.operation import derive_id
+from souffleur.knowledge.removal.subject import Reader, Subject
 
 EPISODES_PER_PORTRAIT = 5
 """Number of new episodes after which a portrait is rewritten."""
@@ -58,3 +60,23 @@ def why_due(
 def is_withdrawn(portrait: Memory) -> bool:
     """Return whether a portrait is withdrawn because it repeats something forgotten on request."""
     return portrait.state is MemoryState.FORGOTTEN and bool(portrait.data.get("without"))
+
+
+def forgotten_in(portrait: Memory | None, called: Sequence[str]) -> Subject:
+    """Return what was in a portrait and is forgotten; `called` are names of user and persona."""
+    data = portrait.data if portrait else {}
+    return Subject(
+        names=tuple(data.get("without_names", ())),
+        contents=tuple(data.get("without", ())),
+        called=tuple(called),
+    )
+
+
+def without_forgotten(portrait: Memory, reader: Reader) -> Memory:
+    """Return a portrait without the sentences that tell what is forgotten.
+
+    Nothing may be left of its content.
+    """
+    noted = ("without", "without_names")
+    data = {key: one if key in noted else reader.cut_any(one) for key, one in portrait.data.items()}
+    return portrait.model_copy(update={"content": reader.cut(portrait.content), "data": data})

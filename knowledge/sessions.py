@@ -186,6 +186,12 @@ class Sessions:
             ]
         )
 
+    async def settle_again(self, segment_ids: Sequence[str]) -> None:
+        """Take segments out of the queue whose episodes hold again as they were."""
+        waiting = [one for one in await self.get(segment_ids) if one.state is SegmentState.WAITING]
+        done = {"state": SegmentState.WRITTEN}
+        await self.save([one.model_copy(update=done) for one in waiting if one.episode_id])
+
     async def get(self, segment_ids: Sequence[str]) -> list[Segment]:
         """Return segments by their ids; missing ones are left out."""
         return read_each(await self._collection.get(segment_ids), to_segment)

@@ -1,6 +1,6 @@
 """The store: where its two collections are, how they are opened, and what they were made with."""
 
-from collections.abc import Awaitable, Callable, Set as AbstractSet
+from collections.abc import Awaitable, Callable, Sequence, Set as AbstractSet
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,6 +62,7 @@ async def open_knowledge(
     require_confirmation: bool = False,
     raw_days: int = 30,
     withheld: AbstractSet[Group] = NEVER_KEPT,
+    called: Sequence[str] = (),
     watch: Watch = UNWATCHED,
     opener: Opener | None = None,
 ) -> KnowledgeBase:
@@ -90,6 +91,7 @@ async def open_knowledge(
         require_confirmation=require_confirmation,
         raw_days=raw_days,
         withheld=withheld,
+        called=called,
         aclose=aclose,
         watch=watch,
     )

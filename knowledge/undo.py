@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from souffleur.errors import UndoError
 from souffleur.knowledge import decay
+from souffleur.knowledge.forgetting import told_again
 from souffleur.knowledge.language.text_match import find_quote
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.operation import Actor, Change, LedgerEntry, derive_id
@@ -72,6 +73,49 @@ def plan_undo(
         reason=f"takes back {entry.op}",
         changes=changes,
         undoes=entry.id,
+    )
+
+
+def plan_sparing(
+    entry: LedgerEntry,
+    current: Mapping[str, Memory],
+    ids: Sequence[str],
+    untold: Sequence[str],
+    *,
+    by: Actor,
+    now: datetime,
+    policy: Policy,
+) -> LedgerEntry:
+    """Return the entry that gives back what a forgetting has hidden in doubt: these records.
+
+    A portrait that stays withdrawn may tell the lines in `untold` again. What was changed since
+    stays as it is.
+    """
+    id = derive_id("spare", entry.id)
+    changes = []
+    for change in entry.changes:
+        now_there = current[change.after.id]
+        if change.after.id in ids and not _moved_on(change.after, now_there):
+            after = _restored(change, now_there, id, now, policy)
+        elif (after := told_again(now_there, untold)) == now_there:
+            continue
+        else:
+            stamp = {"revision": now_there.revision + 1, "updated_at": now, "written_by": id}
+            after = after.model_copy(update=stamp)
+        changes.append(Change(before=now_there, after=after))
+    return LedgerEntry(
+        id=id,
+        verdict_id=id,
+        position=0,
+        of=1,
+        user_id=entry.user_id,
+        agent_id=entry.agent_id,
+        by=by,
+        at=now,
+        op="RESTORE",
+        details={"spares": entry.id, "ids": list(ids)},
+        reason="it tells something else than what was forgotten",
+        changes=tuple(changes),
     )
 
 

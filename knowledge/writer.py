@@ -2,19 +2,27 @@
 
 from collections.abc import Sequence, Set as AbstractSet
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from souffleur.errors import MemoryOffError, NotFoundError
-from souffleur.knowledge import check
+from souffleur.knowledge import check, undo
 from souffleur.knowledge.choices import Choices
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import Collection, Filter, Is, Point
-from souffleur.knowledge.forgetting import with_dependents
+from souffleur.knowledge.forgetting import (
+    doubts_of,
+    spared,
+    with_what_tells_it,
+    without_spared,
+)
 from souffleur.knowledge.identity import SHARED, knows, sphere_conditions
+from souffleur.knowledge.introductions import People
 from souffleur.knowledge.journal import Journal, to_entry
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.memory_codec import embedded_point, fingerprint, to_memories
 from souffleur.knowledge.operation import (
+    Actor,
     ActorKind,
     Add,
     Change,
@@ -72,7 +80,9 @@ class Writer:
         *,
         require_confirmation: bool = False,
         withheld: AbstractSet[Group] = NEVER_KEPT,
+        called: Sequence[str] = (),
     ) -> None:
+        """Write to these; `called` are the usual names of user and persona."""
         self._memories = memories
         self._journal = journal
         self._sessions = Sessions(journal)
@@ -81,6 +91,7 @@ class Writer:
         self._policy = policy
         self._require_confirmation = require_confirmation
         self._withheld = frozenset(withheld)
+        self._called = tuple(called)
 
     async def apply(self, verdict: Verdict, turns: Sequence[Turn]) -> LedgerEntries:
         """Write a verdict to the ledger and carry it out; one already written is only returned."""
@@ -152,6 +163,7 @@ class Writer:
             if memory.user_id == verdict.user_id and knows(verdict.sphere, memory.sphere)
         )
         entries: LedgerEntries = []
+        asked: dict[str, PlanContext] = {}
         asks_first = self._asks_first(verdict, chosen)
         added: set[str] = set()
         deletions, touched = 0, frozenset[str]()
@@ -169,22 +181,34 @@ class Writer:
             )
             refused = check.refuse(op, check_context) or _said_twice(op, added)
             context = PlanContext(verdict, index, self._policy, require_confirmation=asks_first)
-            entry = await self._entry(op, targets, refused, context, turns, touched)
+            entry = self._entry(op, targets, refused, context, turns)
             entries.append(entry)
+            if entry.changes and check.was_asked_for(op, verdict):
+                asked[entry.id] = context
             if refused is None:
                 deletions += isinstance(op, Delete) and not check.was_asked_for(op, verdict)
                 touched |= {memory.id for memory in targets} | set(entry.memory_ids)
                 added |= {fingerprint(op.content)} if isinstance(op, Add | Update) else set()
-        return entries
+        if not asked:
+            return entries
+        called = await self.called(verdict.user_id, verdict.agent_id)
+        return await with_what_tells_it(entries, asked, self._memories, self._journal, called)
 
-    async def _entry(
+    async def called(self, user_id: str, agent_id: str) -> tuple[str, ...]:
+        """Return the names of a user and a persona, with former ones."""
+        both = await People(self._journal).find(user_id, agent_id)
+        names = [user_id, *self._called]
+        names += [both[0].title or "", *both[0].former] if both[0] else []
+        names += [both[1].name or "", *both[1].former] if both[1] else []
+        return tuple(filter(None, names))
+
+    def _entry(
         self,
         op: Op,
         targets: Sequence[Memory],
         refused: check.Refused | None,
         context: PlanContext,
         turns: Sequence[Turn],
-        touched: frozenset[str],
     ) -> LedgerEntry:
         """Return the entry for one op: what it changes, why it is refused, or that it waits."""
         verdict, asks_first = context.verdict, context.require_confirmation
@@ -195,8 +219,6 @@ class Writer:
             known = {memory.id: seen(memory) for memory in targets}
             details = {**entry.details, "seen": known}
             return entry.model_copy(update={"waits": True, "details": details})
-        if changes and check.was_asked_for(op, verdict):
-            return await with_dependents(entry, context, touched, self._memories, self._journal)
         return entry
 
     def _asks_first(self, verdict: Verdict, chosen: Preferences) -> bool:
@@ -259,20 +281,72 @@ class Writer:
                 undone = await self._journal.entry(entry.undoes)
                 await self._journal.rewrite(undone.model_copy(update={"undone_by": entry.id}))
                 await self._hide(undone, hidden=False)
+            elif lost is None and "spares" in entry.details:
+                await self._show_again(entry)
             elif lost is None:
                 await self._hide(entry)
             done.append(lost or entry)
         await self._journal.settle(entries)
         return done
 
+    async def spare(
+        self, entry: LedgerEntry, tells: Sequence[bool], *, by: Actor, now: datetime
+    ) -> LedgerEntry:
+        """Show again what a forgetting has hidden and a judge calls something else.
+
+        `tells` says of each doubtful line whether it tells of what was forgotten. Returns the entry
+        of the forgetting as it is now: undoing it brings back the rest.
+        """
+        ids = spared(entry, tells)
+        now_held = to_memories(await self._memories.get(list(entry.memory_ids)))
+        current = {one.id: one for one in now_held}
+        untold = [line.text for line, told in zip(doubts_of(entry), tells, strict=True) if not told]
+        if not ids and not untold:
+            settled = without_spared(entry, ())
+            await self._journal.rewrite(settled)
+            return settled
+        outcome = undo.plan_sparing(
+            entry, current, ids, untold, by=by, now=now, policy=self._policy
+        )
+        await self._journal.write([outcome])
+        await self.carry_out([outcome])
+        return await self._journal.entry(entry.id)
+
+    async def _show_again(self, outcome: LedgerEntry) -> None:
+        """Show the turns that a judge called something else; settle what the forgetting hides."""
+        entry = await self._journal.entry(outcome.details["spares"])
+        if doubts_of(entry):  # else this was done before a crash
+            ids, before = outcome.details["ids"], entry.details["resting"]["segments"]
+            left = without_spared(entry, ids)
+            await self._show(entry, ids)
+            await self._sessions.settle_again(
+                sorted({*before} - {*left.details["resting"]["segments"]})
+            )
+            await self._journal.rewrite(left)
+
     async def _hide(self, entry: LedgerEntry, *, hidden: bool = True) -> None:
         resting = entry.details.get("resting")
-        if resting:
-            await self._sessions.hide(resting["turns"], hidden=hidden)
-            waiting = await self._sessions.waiting_segments(entry.user_id)
-            touched = [one for one in waiting if set(one.turn_ids) & set(resting["turns"])]
-            named = await self._sessions.get(resting["segments"])
-            await self._sessions.requeue([*named, *(one for one in touched if one not in named)])
+        if not resting:
+            return
+        if hidden:
+            await self._sessions.hide(resting["turns"])
+        else:
+            await self._show(entry, resting["turns"])
+        waiting = await self._sessions.waiting_segments(entry.user_id)
+        touched = [one for one in waiting if set(one.turn_ids) & set(resting["turns"])]
+        named = await self._sessions.get(resting["segments"])
+        await self._sessions.requeue([*named, *(one for one in touched if one not in named)])
+
+    async def _show(self, entry: LedgerEntry, ids: Sequence[str]) -> None:
+        """Show those of an entry's turns that no other forgetting hides as well."""
+        hiding = [
+            one.details["resting"]["turns"]
+            for one in await self._journal.entries(entry.user_id)
+            if one.id != entry.id and one.undone_by is None and one.details.get("resting")
+        ]
+        elsewhere = {id for turns in hiding for id in turns}
+        shown = set(entry.details["resting"]["turns"]) & set(ids) - elsewhere
+        await self._sessions.hide(sorted(shown), hidden=False)
 
     async def _vectors(self, entries: Sequence[LedgerEntry]) -> dict[str, Vector]:
         """Return the embeddings of every `after`, by text; the embedder remembers the latest."""

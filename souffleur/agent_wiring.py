@@ -5,6 +5,7 @@ from souffleur.agents.chat import Chat
 from souffleur.agents.conflict_resolver import ConflictResolver
 from souffleur.agents.consolidator import Consolidator
 from souffleur.agents.cue_writer import CueWriter
+from souffleur.agents.forgetting_judge import ForgettingJudge
 from souffleur.agents.monitor import KnowledgeMonitor
 from souffleur.agents.profile_writer import ProfileWriter
 from souffleur.agents.reviewer import MemoryReviewer
@@ -38,4 +39,5 @@ def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock:
         ConflictResolver(context),
         CueWriter(context),
         BoundaryLinker(context),
+        ForgettingJudge(context),
     )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from souffleur.agents.conflict_resolver import ConflictResolver
     from souffleur.agents.consolidator import Consolidator
     from souffleur.agents.cue_writer import CueWriter
+    from souffleur.agents.forgetting_judge import ForgettingJudge
     from souffleur.agents.monitor import KnowledgeMonitor
     from souffleur.agents.reviewer import MemoryReviewer
     from souffleur.background.narrator import Narrator
@@ -37,6 +38,7 @@ class Agents:
     arbiter: "ConflictResolver"
     cue_writer: "CueWriter"
     boundary_linker: "BoundaryLinker"
+    forgetting_judge: "ForgettingJudge"
 
 
 @dataclass(frozen=True)

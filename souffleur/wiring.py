@@ -55,6 +55,7 @@ async def wire(
             from souffleur.agent_wiring import make_agents  # loads langgraph
 
             agents = make_agents(settings, knowledge, guard, times.now)
+            knowledge.judge_told = agents.forgetting_judge.judge
         endpoints = Endpoints(hands.lend(chat) if chat else None, judging, knowledge.embedder)
         if metrics:
             from souffleur.telemetry.store_state import Sources
@@ -99,6 +100,7 @@ async def open_store(
         require_confirmation=require_confirmation,
         raw_days=settings.raw_days,
         withheld=settings.withheld,
+        called=(settings.user_title, settings.assistant_name),
         watch=watch,
         opener=opener,
     )

@@ -1,6 +1,7 @@
 """A scripted model: it stands behind the same seam as a real one."""
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -97,9 +98,24 @@ def portrait(*paragraphs: str, **fields: Any) -> dict[str, Any]:
     return {**base, **rest, **fields}
 
 
+def judged_told(request: Request, *telling: str) -> dict[str, Any]:
+    """An answer on what tells of something forgotten: lines with one of these words, else none."""
+    shown = request.messages[1].content.split("\n")
+    lines = [line.partition(" ") for line in shown if re.match(r"l\d+ ", line)]
+    told = [
+        {"id": id, "tells": any(word.casefold() in line.casefold() for word in telling)}
+        for id, _, line in lines
+    ]
+    return {"reason": "read one by one", "lines": told}
+
+
 def by_name(**scripts: Script | Answer) -> Script:
-    """A script for each name of a request: monitor, episode, portrait; else small talk."""
-    usual: dict[str, Answer] = {"monitor": SKIP, "episode": SMALL_TALK}
+    """A script for each name of a request: monitor, episode, portrait; else small talk.
+
+    Usually nothing that is doubtful tells of what was forgotten.
+    """
+    usual: dict[str, Script | Answer] = {"monitor": SKIP, "episode": SMALL_TALK}
+    usual["forgotten"] = judged_told
 
     def answered(request: Request) -> Answer:
         script = scripts.get(request.name, usual.get(request.name, "no script"))

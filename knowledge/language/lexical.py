@@ -38,7 +38,7 @@ _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _APOSTROPHES = str.maketrans("’‘ʼ＇", "''''")
 _PARTICLES = frozenset("的了吗呢吧啊呀哦嗯着过地得么嘛啦のはがをにへともでやだねよかなて")
 """Particles, which are not parts of words: neither they nor pairs with them are terms."""
-_COMMON = _PARTICLES | frozenset(
+COMMON = _PARTICLES | frozenset(
     "我你他她它您们咱自己谁这那哪个些此其每各另一二两几多少不没无非别是在有和与及或而但就也都又再还只才刚"
     "很太更最真挺好大小来去到上下里外中前后出起回开过要会能可想应该得说看听做用给让把被对跟从向往为因以于"
     "如若所之什怎样种次件事情时候点天年月日今明昨早现在正已将便即并且虽然吧人起来"
@@ -121,7 +121,7 @@ def _weighted(text: str) -> list[tuple[str, float]]:
         whole = run[0]
         if not run["compound"]:
             weight = LONE_CHARACTER_WEIGHT if len(whole) > 1 else 1.0
-            found += [(char, weight) for char in whole if char not in _COMMON]
+            found += [(char, weight) for char in whole if char not in COMMON]
             pairs = (whole[at : at + 2] for at in range(len(whole) - 1))
             found += [(pair, 1.0) for pair in pairs if _tells(pair)]
             continue
@@ -134,7 +134,7 @@ def _weighted(text: str) -> list[tuple[str, float]]:
 
 def _tells(pair: str) -> bool:
     """Return whether a pair of characters can be a word, or part of one, worth searching."""
-    return not (_PARTICLES & set(pair)) and not _COMMON.issuperset(pair)
+    return not (_PARTICLES & set(pair)) and not COMMON.issuperset(pair)
 
 
 def _number(term: str) -> int:

@@ -36,6 +36,7 @@ from souffleur.knowledge.removal.order import (
 )
 from souffleur.knowledge.removal.subject import Reader, Subject
 from souffleur.knowledge.removal.trace import (
+    MAY_TELL,
     Holdings,
     Trace,
     content_of,
@@ -71,10 +72,15 @@ class Removals:
         self._embedder = embedder
         self._sessions = Sessions(journal)
 
-    async def trace(self, user_id: str, topic: str, near: Mapping[str, str]) -> list[Trace]:
-        """Return what tells of a topic, and of these memories, each with why it is meant."""
+    async def trace(
+        self, user_id: str, topic: str, near: Mapping[str, str], called: Sequence[str] = ()
+    ) -> list[Trace]:
+        """Return what tells of a topic, and of these memories, each with why it is meant.
+
+        `called` are the names of the user and the persona.
+        """
         held = await self.holdings(user_id)
-        return await asyncio.to_thread(find_traces, held, topic, near)
+        return await asyncio.to_thread(find_traces, held, topic, near, called)
 
     async def holdings(self, user_id: str) -> Holdings:
         """Return everything that is kept of a user."""
@@ -103,12 +109,16 @@ class Removals:
         await self._journal.collection.put([order_point(order)])
         await self._journal.collection.flush()
 
-    async def subject(self, user_id: str, topic: str, traces: Sequence[Trace]) -> Subject:
+    async def subject(
+        self, user_id: str, topic: str, traces: Sequence[Trace], called: Sequence[str] = ()
+    ) -> Subject:
         """Return the words by which what is to go is recognised."""
         mine = Filter((Is("user_id", user_id),))
         every = await read_matching(self._memories, mine, to_memory)
         ids = {trace.id for trace in traces if trace.whole}
-        return subject_of(topic, [one for one in every if one.id in ids], every)
+        subject = subject_of(topic, [one for one in every if one.id in ids], every, called)
+        doubtful = [line for one in traces if one.why == MAY_TELL for line in one.lines]
+        return subject.model_copy(update={"contents": (*subject.contents, *doubtful)})
 
     async def waiting(self, user_id: str | None = EVERYBODY) -> list[Removal]:
         """Return the orders that are not carried out."""

@@ -1,15 +1,21 @@
 """The subject of a removal: the words by which a text is known to tell of it. Pure."""
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from math import ceil
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from souffleur.knowledge.forgetting import TOLD_SHARE, forms_of, padded_words
 from souffleur.knowledge.language.lexical import terms
 from souffleur.knowledge.language.sentences import sentences
 from souffleur.knowledge.memory import Frozen, Memory
+from souffleur.knowledge.telling import (
+    HEAD,
+    Matter,
+    Told,
+    forms_of,
+    padded_words,
+    telling,
+    weigh,
+)
 
 
 class Subject(Frozen):
@@ -20,7 +26,9 @@ class Subject(Frozen):
     names: tuple[str, ...] = ()
     """Names that nothing else mentions; a text with one of them tells of it."""
     contents: tuple[str, ...] = ()
-    """Memories that go; a text with most of the terms of one tells of it."""
+    """Memories that go; a text with most of the rare words of one tells of it."""
+    called: tuple[str, ...] = ()
+    """Names of the user and the persona, which tell of nothing."""
 
 
 class Reader:
@@ -29,9 +37,12 @@ class Reader:
     def __init__(self, subject: Subject) -> None:
         self._topic = frozenset(terms(subject.topic))
         self._forms = [form for name in (*subject.names, subject.topic) for form in forms_of(name)]
-        listed = (frozenset(terms(content)) for content in subject.contents)
-        self._every = [one for one in listed if len(one) > 2]
-        self._contents = _by_rare_terms(self._every)
+        self._called = subject.called
+        self._every = [Matter(one, called=subject.called) for one in subject.contents]
+        self._by_key: dict[str, list[Matter]] = defaultdict(list)
+        for matter in self._every:
+            for key in matter.weights:
+                self._by_key[key].append(matter)
         self._found: dict[str, bool] = {}
 
     def finds(self, text: str) -> bool:
@@ -52,11 +63,24 @@ class Reader:
     def _looks_for(self, text: str) -> bool:
         if self._has_name(text):
             return True
-        said = set(terms(text))
-        if self._has_topic(said):
-            return True
-        near = (one for term in said for one in self._contents.get(term, ()))
-        return any(len(one & said) >= TOLD_SHARE * len(one) for one in near)
+        return self._has_topic(set(terms(text))) or self._told(text) is Told.SURELY
+
+    def _told(self, text: str) -> Told:
+        near = {id(one): one for key in weigh(text) for one in self._by_key.get(key, ())}
+        return max((one.in_text(text) for one in near.values()), default=Told.NOT)
+
+    def finds_or_may(self, text: str) -> bool:
+        """Return whether a text is found, or shares rare words with what goes."""
+        return self.finds(text) or self.may_find(text)
+
+    def may_find(self, text: str) -> bool:
+        """Return whether a text that is not found shares rare words with what goes.
+
+        >>> reader = Reader(Subject(contents=["Ann is allergic to peanuts."]))
+        >>> [reader.may_find(text) for text in ("Peanut butter?", "I'm home")]
+        [True, False]
+        """
+        return not self.finds(text) and self._told(text) is Told.PERHAPS
 
     def _has_name(self, text: str) -> bool:
         words = padded_words(text)
@@ -68,16 +92,17 @@ class Reader:
     def only_resembles(self, text: str) -> bool:
         """Return whether a text that is found tells something else in much the same words.
 
-        >>> reader = Reader(Subject(contents=["Ann likes green tea."]))
-        >>> texts = "Ann likes green apples.", "Ann likes tea.", "Ann likes green tea a lot."
+        >>> reader = Reader(Subject(contents=["Ann paints green wooden boats."], called=["Ann"]))
+        >>> texts = "Ann paints green wooden chairs.", "Ann's wooden boats: she paints them green."
         >>> [reader.only_resembles(text) for text in texts]
-        [True, False, False]
+        [True, False]
         """
         if not self.finds(text) or self._has_name(text):
             return False
-        said = set(terms(text))
-        told = self._has_topic(said) or any(one <= said or said <= one for one in self._every)
-        return not told
+        said = telling(weigh(text, self._called))
+        every = [telling(one.weights) for one in self._every]
+        whole = any(one <= said or said <= one for one in every)
+        return not (self._has_topic(set(terms(text))) or whole)
 
     def finds_any(self, value: Any) -> bool:
         """Return whether any text within a value tells of the subject."""
@@ -130,21 +155,6 @@ class Reader:
         return memory.model_copy(update=kept)
 
 
-def _by_rare_terms(contents: Sequence[frozenset[str]]) -> dict[str, list[frozenset[str]]]:
-    """Return contents by those of their terms of which a text that tells of one must have one.
-
-    Whoever says `TOLD_SHARE` of the terms says one of any that are more than the rest: the rarest.
-    """
-    usual = Counter(term for one in contents for term in one)
-    found: dict[str, list[frozenset[str]]] = {}
-    for one in contents:
-        enough = len(one) - ceil(TOLD_SHARE * len(one)) + 1
-        for term in sorted(one, key=lambda term: (usual[term], term))[:enough]:
-            found.setdefault(term, []).append(one)
-    return found
-
-
-_HEAD = re.compile(r"\[[^\]\n]{1,40}\]\s+")
 _FIELDS = ("entities", "topics", "cues", "data")
 
 
@@ -185,7 +195,7 @@ def _headed(text: str) -> tuple[str, str]:
     >>> _headed("[2026-01-03 18:00] Tea."), _headed("Tea [green].")
     (('[2026-01-03 18:00] ', 'Tea.'), ('', 'Tea [green].'))
     """
-    found = _HEAD.match(text)
+    found = HEAD.match(text)
     return (found[0], text[found.end() :]) if found else ("", text)
 
 

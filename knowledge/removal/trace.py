@@ -8,8 +8,9 @@ from typing import Any
 
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge.engine.collection import Point
-from souffleur.knowledge.forgetting import unshared
+from souffleur.knowledge.forgetting import beside, lines_of, names_in, unshared
 from souffleur.knowledge.language.plain_text import clip
+from souffleur.knowledge.language.text_match import normalize_text
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory, MemoryState
 from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.removal.subject import Reader, Subject, texts_in, texts_of
@@ -20,6 +21,12 @@ MAX_SHOWN = 300
 """Characters of a text that a preview shows."""
 RESEMBLES = "it tells something else in much the same words"
 """Why a memory is listed that goes only if it is chosen."""
+MAY_TELL = "it may tell of it in other words"
+"""Why something is listed that shares rare words with what goes; it goes only if it is chosen."""
+HAS_NAME = "it mentions a name that goes"
+BESIDE = "it was said beside what goes, and names nobody"
+DOUBTFUL = frozenset({MAY_TELL, HAS_NAME, BESIDE})
+"""Reasons for which it is doubtful whether something tells of what goes."""
 
 
 @explain_fields
@@ -86,33 +93,48 @@ class Holdings:
     """Records of other types."""
 
 
-def find_traces(held: Holdings, topic: str, near: Mapping[str, str]) -> list[Trace]:
-    """Return what tells of a topic, and of the memories in `near`, each with why it is meant."""
+def find_traces(
+    held: Holdings, topic: str, near: Mapping[str, str], called: Sequence[str] = ()
+) -> list[Trace]:
+    """Return what tells of a topic, and of the memories in `near`, each with why it is meant.
+
+    `called` are the names of the user and the persona.
+    """
     memories = list(_memories(held, Reader(Subject(topic=topic)), near))
     sure = {trace.id for trace in memories if trace.sure and trace.whole}
     gone = [one for one in held.memories if one.id in sure]
-    subject = subject_of(topic, gone, held.memories)
+    subject = subject_of(topic, gone, held.memories, called)
     reader, strict = Reader(subject), Reader(subject.model_copy(update={"names": ()}))
     memories += _beside(held, gone, reader, {trace.id for trace in memories})
     turns = list(_turns(held, gone, reader, strict))
     erased = {trace.id for trace in turns if trace.sure and trace.whole}
+    narratives = list(_narratives(held, reader, erased))
+    listed = {trace.id for trace in (*memories, *narratives, *turns)}
+    telling = erased | {trace.id for trace in turns if trace.why == HAS_NAME}
+    near_by = list(_beside_turns(held, telling, called, listed)) if gone else []
     return [
         *memories,
-        *_narratives(held, reader, erased),
+        *narratives,
         *turns,
+        *_doubtful(held, reader, listed),
+        *near_by,
         *_places(held, erased),
         *_entries(held, reader, sure, {one.id for one in memories if one.why == RESEMBLES}),
         *_others(held, reader),
     ]
 
 
-def subject_of(topic: str, gone: Sequence[Memory], every: Iterable[Memory]) -> Subject:
+def subject_of(
+    topic: str, gone: Sequence[Memory], every: Iterable[Memory], called: Sequence[str] = ()
+) -> Subject:
     """Return the subject of a removal: the topic, and what these memories alone say."""
     ids = {one.id for one in gone}
     stays = [one for one in every if one.id not in ids and one.category not in NARRATIVE]
-    names = unshared(dict.fromkeys(name for one in gone for name in one.entities), stays)
+    own = {normalize_text(name) for name in called}
+    named = dict.fromkeys(name for one in gone for name in one.entities)
+    names = unshared((name for name in named if normalize_text(name) not in own), stays)
     contents = dict.fromkeys(one.content for one in gone if one.category not in NARRATIVE)
-    return Subject(topic=topic, names=names, contents=tuple(contents))
+    return Subject(topic=topic, names=names, contents=tuple(contents), called=tuple(called))
 
 
 def _memories(held: Holdings, reader: Reader, near: Mapping[str, str]) -> Iterator[Trace]:
@@ -190,12 +212,38 @@ def _turns(
         elif turn.id in quoted:
             yield Trace(turn.id, kind, shown, "a memory that goes rests on it", at=turn.at)
         elif reader.finds(turn.words):
-            why = "it mentions a name that goes"
-            yield Trace(turn.id, kind, shown, why, at=turn.at, sure=False)
+            yield Trace(turn.id, kind, shown, HAS_NAME, at=turn.at, sure=False)
         elif reader.finds_any([turn.judged, turn.error]):
             lines = tuple(text for text in texts_in(turn.judged) if reader.finds(text))
             why = "the reason of its judgement tells of it"
             yield Trace(turn.id, kind, shown, why, whole=False, lines=lines, at=turn.at)
+
+
+def _doubtful(held: Holdings, reader: Reader, listed: set[str]) -> Iterator[Trace]:
+    """Yield what shares rare words with what goes, and is not listed yet."""
+    for one in held.memories:
+        if one.id in listed:
+            continue
+        lines = tuple(line for line in lines_of(one) if reader.may_find(line))
+        if lines and one.category in NARRATIVE:
+            yield _trace(one, MAY_TELL, whole=False, sure=False, lines=lines)
+        elif lines:
+            yield _trace(one, MAY_TELL, sure=False)
+    for turn in held.turns:
+        if turn.id not in listed and not turn.expunged and reader.may_find(turn.words):
+            shown = clip(turn.words, MAX_SHOWN)
+            yield Trace(turn.id, "turn", shown, MAY_TELL, sure=False, at=turn.at)
+
+
+def _beside_turns(
+    held: Holdings, telling: set[str], called: Sequence[str], listed: set[str]
+) -> Iterator[Trace]:
+    """Yield what was said beside turns that tell of it, and names nobody."""
+    said = sorted((one for one in held.turns if not one.expunged), key=lambda one: one.seq)
+    for turn in beside(telling, said, names_in(held.memories), called):
+        if turn.id not in listed:
+            shown = clip(turn.words, MAX_SHOWN)
+            yield Trace(turn.id, "turn", shown, BESIDE, sure=False, at=turn.at)
 
 
 def _places(held: Holdings, erased: set[str]) -> Iterator[Trace]:

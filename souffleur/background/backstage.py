@@ -377,6 +377,13 @@ class Backstage:
             yield mine
 
     async def _judge(self, waiting: Sequence[Turn]) -> None:
+        hidden = [turn for turn in waiting if turn.hidden]
+        if hidden:  # forgotten before they were judged: nothing is to be learnt from them
+            await self._knowledge.journal.mark(hidden, state=TurnState.JUDGED, error="")
+        if told := [turn for turn in waiting if not turn.hidden]:
+            await self._judge_shown(told)
+
+    async def _judge_shown(self, waiting: Sequence[Turn]) -> None:
         first, ids = waiting[0], tuple(turn.id for turn in waiting)
         if self._budget:  # before anything is looked up for a question that is not asked
             await self._budget.check(first.user_id)

@@ -24,6 +24,8 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.migration import put_memories
 from souffleur.knowledge.operation import Add, Update
+from souffleur.knowledge.portrait import forgotten_in, without_forgotten
+from souffleur.knowledge.removal.subject import Reader
 from souffleur.knowledge.talk.session import Segment, SegmentState
 from tests.build import NOW, days, memory, turn, verdict
 from tests.scripted import SMALL_TALK, Answer, Scripted, episode, portrait
@@ -297,7 +299,9 @@ async def test_a_portrait_that_loses_details_twice_changes_nothing(tmp_path: Pat
 def sources(former: str, *names: str, without: tuple[str, ...] = ()) -> Sources:
     """A former portrait, the names that memories know, and what was to be forgotten."""
     old = memory(former, category=Category.PROFILE, data={"without": list(without)})
-    return Sources(former=old, material="", names=names, until=NOW)
+    reader = Reader(forgotten_in(old, ["Ann"]))
+    cut = without_forgotten(old, reader)
+    return Sources(former=cut, material="", names=names, until=NOW, forgotten=reader)
 
 
 def told(text: str, **fields: Any) -> PortraitAnswer:
@@ -411,7 +415,9 @@ def test_what_was_forgotten_is_not_told_again() -> None:
     secret = "She owes 900 euros to gamblers."
     known = sources(f"She lives. {secret}", without=(secret,))
     telling = told("She still owes 900 euros to some gamblers.")
-    assert "was to be forgotten" in faults(telling, known)
+    assert "is not to be told" in faults(telling, known)
+    assert known.former is not None
+    assert known.former.content == "She lives."
     dropped = [{"detail": "900 euros", "why": "-"}, {"detail": "3 cats", "why": "-"}]
     silent = told("She paints.", dropped=dropped)
     assert faults(silent, known) == lost(silent, known) == ""

@@ -2,9 +2,9 @@
 
 from hypothesis import given, strategies as st
 
-from souffleur.knowledge.forgetting import TOLD_SHARE, mentions
 from souffleur.knowledge.language.lexical import terms
 from souffleur.knowledge.removal.subject import Reader, Subject
+from souffleur.knowledge.telling import Matter, Told, stands_in
 
 WORDS = ("Ann", "tea", "green", "Tom's", "cats", "Oslo", "likes", "走る", "绿茶", "金 哲洙", "J")
 texts = st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join)
@@ -13,12 +13,11 @@ texts = st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join)
 def tells(subject: Subject, text: str) -> bool:
     """Whether a text tells of a subject, asked of each name and each memory in turn."""
     said = set(terms(text))
-    contents = (set(terms(one)) for one in subject.contents)
     topic = set(terms(subject.topic))
     return bool(text) and (
-        mentions(text, "", (*subject.names, subject.topic))
+        stands_in(text, (*subject.names, subject.topic))
         or bool(topic and topic <= said)
-        or any(len(one & said) >= TOLD_SHARE * len(one) for one in contents if len(one) > 2)
+        or any(Matter(one).in_text(text) is Told.SURELY for one in subject.contents)
     )
 
 

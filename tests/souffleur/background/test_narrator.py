@@ -284,9 +284,12 @@ async def test_what_is_forgotten_leaves_episode_portrait_and_raw_turns(tmp_path:
 
     def describe(request: Request) -> Answer:
         sources = request.messages[1].content
-        tom = "Tom" in sources and "## Asked to be forgotten" not in sources
         rest = ("She drinks tea.", "She talks.")
-        return portrait("Ann met Tom." if tom else "Ann lives.", *rest)
+        if "Tom" in sources:
+            return portrait("Ann met Tom.", *rest)
+        why = {"detail": "Tom", "why": "Tom was to be forgotten"}
+        changes = ["Tom is not told of any more.", "She lives."]
+        return portrait("Ann lives.", *rest, changes=changes, dropped=[why], reason="No Tom. Well.")
 
     def judge(request: Request) -> Answer:
         if "met Tom" in request.messages[1].content.rpartition("## The exchange")[2]:
@@ -302,7 +305,14 @@ async def test_what_is_forgotten_leaves_episode_portrait_and_raw_turns(tmp_path:
         await stage.say("please forget Tom", session="s2")
         (told,) = await stage.episodes()
         assert told.content.endswith("Ann drank tea.")
-        assert "Tom" not in (await stage.knowledge.portrait("ann")).content
+        described = await stage.knowledge.portrait("ann")
+        assert "Tom" not in str(described)
+        assert described.data["changes"] == ["She lives."]
+        assert "Tom" not in str(stage.asked("portrait")[-1].messages)
+        (written, *_) = await stage.knowledge.history(described.id, user_id="ann")
+        assert written.reason == "Well."
+        await stage.say("so", session="s2")
+        assert "Tom" not in str(stage.asked("monitor")[-1].messages)
         past = await stage.memory.ask("what did I say about Tom?", user_id="ann")
         assert all("Tom" not in hit.text for hit in past.found)
         whisper = await stage.memory.recall(user_id="ann", session_id="s3", text="Tom?")
@@ -363,7 +373,7 @@ async def test_what_is_forgotten_while_it_is_told_is_told_anew(tmp_path: Path) -
                 await memory.forget("Ann met Tom.", user_id="ann")
         tom = "Tom" in request.messages[1].content
         told = episode("Ann met Tom." if tom else "Ann drank tea.")
-        return await Scripted([SKIP if request.name == "monitor" else told])(request)
+        return await Scripted(by_name(episode=told))(request)
 
     settings = Settings(**where(tmp_path), embedder="hash:128", user_title="Ann")
     async with open_empty(settings, chat=chat, clock=lambda: NOW) as memory:

@@ -1,0 +1,108 @@
+"""ForgettingJudge: of lines that share words with something forgotten, which tell of it?"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from loguru import logger
+from pydantic import BaseModel, ConfigDict
+
+from souffleur.agents.behalf import on_behalf_of
+from souffleur.agents.fields import Handle, Remark
+from souffleur.agents.rounds import Context, ask_with_repair, rules_for
+from souffleur.errors import AnswerError, EndpointError, RecordingError
+from souffleur.knowledge.forgetting import Doubt
+from souffleur.knowledge.language.plain_text import clip, single_line
+from souffleur.prompts import render, spoken_in, written_in
+
+MAX_LINE = 300
+"""Characters of a line that are shown."""
+SECONDS = 30.0
+"""Seconds that whoever forgets waits for the answer; without it, all lines stay hidden."""
+
+
+class JudgedLine(BaseModel):
+    """One line, and whether it tells of what was forgotten."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    id: Handle
+    tells: bool
+
+
+class ToldAnswer(BaseModel):
+    """A whole answer: the argument first."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    reason: Remark
+    lines: list[JudgedLine]
+
+
+class ForgettingJudge:
+    """Asks once, in the user's language."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    async def judge(self, doubt: Doubt) -> Sequence[bool] | None:
+        """Return for each line whether it tells of what was forgotten.
+
+        Returns `None` if no usable answer was given in time, or if no model may read of this user.
+        """
+        if not (await self._context.knowledge.choices.find(doubt.user_id)).memory:
+            return None
+        bound = logger.bind(user=doubt.user_id)
+        try:
+            with on_behalf_of(doubt.user_id):
+                async with asyncio.timeout(SECONDS):
+                    return await self._ask(doubt)
+        except (EndpointError, AnswerError, RecordingError, TimeoutError) as error:
+            name = type(error).__name__
+            bound.warning(
+                "{} lines that may tell of something forgotten stay hidden: {}",
+                len(doubt.lines),
+                name,
+            )
+            return None
+
+    async def _ask(self, doubt: Doubt) -> list[bool]:
+        persona = await self._context.persona_of(doubt.user_id, doubt.agent_id)
+        spoken = "\n".join((*doubt.forgotten, *doubt.lines))
+        language = written_in("forgotten", persona.language or spoken_in(spoken))
+        shown = {f"l{place}": line for place, line in enumerate(doubt.lines, start=1)}
+        question = render(
+            "forgotten_question",
+            language,
+            forgotten="\n".join(f"- {single_line(one)}" for one in doubt.forgotten),
+            lines="\n".join(f"{id} {_shown(line)}" for id, line in shown.items()),
+        )
+        answer = await ask_with_repair(
+            self._context.judge,
+            rules_for("forgotten", persona, language),
+            question,
+            ToldAnswer,
+            name="forgotten",
+            language=language,
+            fault=lambda answer: faults(answer, shown),
+        )
+        told = {one.id: one.tells for one in answer.lines}
+        return [told[id] for id in shown]
+
+
+def _shown(line: str) -> str:
+    return clip(single_line(line), MAX_LINE)
+
+
+def faults(answer: ToldAnswer, shown: Mapping[str, str]) -> str:
+    """Return what makes an answer unusable, a line each; empty if nothing does.
+
+    >>> answer = ToldAnswer(reason="r", lines=[JudgedLine(id="l1", tells=True)])
+    >>> faults(answer, {"l1": "a"}), faults(answer, {"l1": "a", "l2": "b"})
+    ('', '- l2 is missing')
+    """
+    named = Counter(one.id for one in answer.lines)
+    found = [f"- {id} is none of the lines that were shown" for id in sorted(named.keys() - shown)]
+    found += [f"- {id} is missing" for id in shown if id not in named]
+    found += [f"- {id} is named more than once" for id in shown if named[id] > 1]
+    return "\n".join(found)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from souffleur.errors import NotFoundError
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge.backup_file import kind_of
+from souffleur.knowledge.choices import Choices
 from souffleur.knowledge.engine.collection import (
     Collection,
     Filter,
@@ -25,10 +26,12 @@ from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory
 from souffleur.knowledge.memory_codec import to_memories
 from souffleur.knowledge.operation import Change, LedgerEntry
+from souffleur.knowledge.preferences import preferences_id, preferences_point, what_is_off
 from souffleur.knowledge.removal.subject import Reader, Subject
 from souffleur.knowledge.sessions import Sessions
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.knowledge.telling import tells_anything
+from souffleur.knowledge.undo import rests_elsewhere
 
 
 @explain_fields
@@ -47,17 +50,23 @@ class Erased:
 async def erase_user(memories: Collection, journal: Journal, user_id: str) -> Erased:
     """Delete every record of a user: memories, ledger, talk, introduction, runs for them alone.
 
-    Raises NotFoundError if there is none.
+    What the user has turned off stays off: that choice alone is kept. Raises NotFoundError if there
+    is nothing else.
     """
     of_user = Filter((Is("user_id", check_id(user_id)),))
+    choices = Choices(journal)
+    left = what_is_off(await choices.find(user_id))
     counts: Counter[str] = Counter()
     # The ledger first: after a crash nothing is carried out again.
     for collection in (journal.collection, memories):
         found = await read_all(collection, of_user)
         if collection is journal.collection:
             found += await runs_for(journal, user_id)
-        counts.update(_kind(collection, point) for point in found)
-        await collection.delete([point.id for point in found])
+        gone = [point for point in found if not (left and point.id == preferences_id(user_id))]
+        counts.update(_kind(collection, point) for point in gone)
+        await collection.delete([point.id for point in gone])
+    if left:
+        await journal.collection.put([preferences_point(left)])
     if not counts:
         raise NotFoundError(
             f"nothing is known of {user_id!r}: `souffleur users` lists who is known"
@@ -170,16 +179,34 @@ async def _empty_entries(
 
     They still say who did what, and when.
     """
+    reader = Reader(Subject(contents=tuple(_said(turn))))
     touched = ids | {one.id for one in mine if _quotes(one, turn)}
     found = {one.id: one for one in await journal.entries(turn.user_id, turn_id=turn.id)}
     for memory_id in sorted(touched):
         entries = await journal.entries(turn.user_id, memory_id=memory_id)
         found |= {entry.id: entry for entry in entries}
+    beside = {id for entry in found.values() for id in entry.turn_ids if id != turn.id}
+    others = {one.id: one for one in await journal.get_turns(sorted(beside))}
     for entry in found.values():
-        rests = turn.id in entry.turn_ids or ids & set(entry.memory_ids)
-        left = entry.emptied(ids) if rests else entry
-        await journal.rewrite(_stripped(left, turn).model_copy(update={"waits": False}))
+        rest = [others[id] for id in entry.turn_ids if id in others]
+        of_turn = turn.id in entry.turn_ids and not rests_elsewhere(entry, turn.id, rest)
+        if of_turn or ids & set(entry.memory_ids):
+            left = entry.emptied(ids).model_copy(update={"waits": False})
+        else:
+            left = _cut(entry, reader)
+        await journal.rewrite(_stripped(left, turn))
+    for one in others.values():  # they were judged together, for one reason
+        if one.judged.get("reason") and reader.finds_or_may(str(one.judged["reason"])):
+            await journal.mark([one], judged={**one.judged, "reason": ""})
     return len(found)
+
+
+def _cut(entry: LedgerEntry, reader: Reader) -> LedgerEntry:
+    """Return an entry that rests on other turns, without what its reasons tell of this one."""
+    reasons = {name: getattr(entry, name) for name in ("reason", "detail")}
+    left = {name: "" if reader.finds_or_may(text) else text for name, text in reasons.items()}
+    details = reader.cut_any(entry.details)
+    return entry.model_copy(update={**left, "details": details})
 
 
 def _stripped(entry: LedgerEntry, turn: Turn) -> LedgerEntry:

@@ -68,3 +68,20 @@ def changed(old: Preferences, fields: Mapping[str, bool | None], now: datetime) 
     except ValidationError as error:
         raise SettingsError(f"these preferences are invalid: {describe_faults(error)}") from None
     return old if new == old else new.model_copy(update={"since": now})
+
+
+def what_is_off(chosen: Preferences) -> Preferences | None:
+    """Return what a user has turned off, and nothing else; `None` if nothing is.
+
+    >>> what_is_off(Preferences(user_id="ann", memory=False, show_references=True)).memory
+    False
+    >>> what_is_off(Preferences(user_id="ann", show_references=True)) is None
+    True
+    """
+    off = Preferences(
+        user_id=chosen.user_id,
+        memory=chosen.memory,
+        auto_extract=chosen.auto_extract and None,
+        incognito=chosen.incognito,
+    )
+    return None if off == Preferences(user_id=chosen.user_id) else off

@@ -9,6 +9,7 @@ import pytest
 from souffleur.agents.chat import Reply, Request
 from souffleur.errors import NotFoundError
 from souffleur.knowledge.engine.collection import Filter, read_all
+from souffleur.knowledge.erasing import erase_user
 from souffleur.knowledge.memory import Category, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind, Forget, Update
 from souffleur.knowledge.talk.turn import TurnState
@@ -19,6 +20,7 @@ from tests.build import NOW, by_hand, keep, open_base, turn, verdict, words_of
 from tests.place import at_once, where
 from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name, episode, portrait, update
 from tests.stage import Stage, staged
+from tests.stores import empty_base
 
 
 async def test_everything_of_a_user_is_deleted(tmp_path: Path) -> None:
@@ -49,6 +51,30 @@ async def test_everything_of_a_user_is_deleted(tmp_path: Path) -> None:
     assert '"ann' not in await words_of(base)
     with pytest.raises(NotFoundError, match="nothing is known of 'ann'"):
         await base.erase_user("ann")
+    await base.close()
+
+
+async def test_what_was_off_stays_off(tmp_path: Path) -> None:
+    """Of a user who had turned the memory off, that choice is kept alone; nothing else is."""
+    base = await empty_base(tmp_path)
+    await keep(base, "Ann likes Zanzibar.")
+    base.choices.change("ann", now=NOW, memory=False, show_references=True)
+    await erase_user(base.memories, base.journal, "ann")
+    chosen = await base.choices.find("ann")
+    assert (chosen.memory, chosen.show_references, chosen.since) == (False, None, None)
+    assert base.journal.record(turn("I am back")) is None
+    with pytest.raises(NotFoundError, match="nothing is known of 'ann'"):
+        await erase_user(base.memories, base.journal, "ann")
+    assert "ann" in await base.choices.resting()
+    await base.close()
+
+
+async def test_what_was_on_leaves_nothing(tmp_path: Path) -> None:
+    """A choice that keeps nothing out goes with the rest."""
+    base = await empty_base(tmp_path)
+    base.choices.change("ann", now=NOW, show_references=True)
+    await erase_user(base.memories, base.journal, "ann")
+    assert '"ann' not in await words_of(base)
     await base.close()
 
 
@@ -184,10 +210,15 @@ async def test_what_another_turn_of_the_same_call_has_changed_stays(tmp_path: Pa
     for one in (first, second):
         base.journal.record(one)
     change = {"reason": "r", "quote": "milk", "content": "Ann likes milk."}
-    told = verdict(Update(target=old.id, **change), said=first.said())
-    await base.apply(told, turns=[first, second])
+    told = verdict(
+        Update(target=old.id, **change), said=first.said(), reason="Milk; it was so hot."
+    )
+    (kept,) = await base.apply(told, turns=[first, second])
     await base.erase_turn("2", user_id="ann", by=Actor(who=ActorKind.USER), now=NOW)
     assert [one.content for one in await base.list("ann")] == ["Ann likes milk."]
+    (left,) = await base.journal.get_entries([kept.id])
+    assert (left.quote, left.details["content"], left.reason) == ("milk", "Ann likes milk.", "r")
+    assert "so hot" not in (await words_of(base)).casefold()
     await base.erase_turn("1", user_id="ann", by=Actor(who=ActorKind.USER), now=NOW)
     assert [one.content for one in await base.list("ann")] == ["Ann likes tea."]
     await base.close()

@@ -15,6 +15,7 @@ from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -32,6 +33,7 @@ from souffleur.knowledge.identity import user_conditions
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.memory import Frozen
 from souffleur.knowledge.migration import unembedded
+from souffleur.knowledge.unsaid import find_unsaid
 
 BEGIN = b'{"souffleur":'
 """How the first and the last line begin, and no other."""
@@ -85,6 +87,7 @@ async def export_lines(
 ) -> AsyncIterator[bytes]:
     """Yield an export, some lines at a time, while the store is used.
 
+    What is forgotten on request is left out, or has no words, though it could still be undone.
     `user_id=None` means everybody. Nothing is yielded before it is known that there is something.
     Raises NotFoundError if there is nothing, IdentityError, StoreError.
     """
@@ -107,7 +110,9 @@ async def export_lines(
     counts: Counter[str] = Counter()
     again: list[str] = []
     lines = 0
-    async for part in _parts(collections, journal, user_id, wanted):
+    unsaid = await find_unsaid(journal, user_id)
+    async for whole in _parts(collections, journal, user_id, wanted):
+        part = replace(whole, points=unsaid.left_of(whole.points))
         known = set(part.again)
         counts.update(
             kind_of(part.collection, one.payload) for one in part.points if one.id not in known

@@ -12,11 +12,12 @@ import yaml
 from souffleur.agents.chat import Request
 from souffleur.errors import EndpointError
 from souffleur.evals.suite.residue import found_in
+from souffleur.knowledge.export_file import export_lines
 from souffleur.knowledge.memory import Category, MemoryState
 from souffleur.knowledge.operation import ActorKind, Add, Delete
 from souffleur.knowledge.people import Language
 from souffleur.serving.page.said import latest_said
-from tests.build import turn, verdict, words_of
+from tests.build import NOW, turn, verdict, words_of
 from tests.place import in_folder
 from tests.scripted import by_name, judged_told
 from tests.stage import Stage, staged
@@ -83,6 +84,9 @@ async def left_of(stage: Stage, case: Case) -> list[str]:
     memory, user_id = stage.memory, case.user_id
     shown = [str(await memory.list(user_id=user_id)), str(await memory.portrait(user_id=user_id))]
     shown += [str(await latest_said(memory, user_id, limit=50))]
+    both = (memory.knowledge.memories, memory.knowledge.journal)
+    lines = [line async for line in export_lines(*both, user_id, now=NOW)]
+    shown.append(b"".join(lines).decode())
     for text in case.gone:
         found = await memory.search(text, user_id=user_id, scope=EVERY, limit=50)
         shown.append(str([one.item for one in found]))

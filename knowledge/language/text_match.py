@@ -2,9 +2,13 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
+from itertools import chain, islice, takewhile
+from math import inf
+from typing import TypeVar
 
 from souffleur.knowledge.language.lexical import is_spaced, split
+from souffleur.knowledge.language.numerals import number_keys
 from souffleur.knowledge.language.plain_text import fold_width_and_case
 
 _QUOTES = dict.fromkeys(map(ord, "‘’‚‛‹›′‵`´ʼ＇"), "'") | dict.fromkeys(
@@ -12,6 +16,8 @@ _QUOTES = dict.fromkeys(map(ord, "‘’‚‛‹›′‵`´ʼ＇"), "'") | dic
 )
 _DASHES = dict.fromkeys(map(ord, "‐‑‒–—―⸺⸻−﹘﹣－"), "-")
 _STOPS = {ord("。"): ".", ord("｡"): ".", ord("、"): ",", ord("､"): ","}
+T = TypeVar("T")
+
 _STYLE = _QUOTES | _DASHES | _STOPS
 
 _INVISIBLE = re.compile(r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0]")
@@ -19,6 +25,16 @@ _DASH_RUN = re.compile(r"-{2,}")
 _ELLIPSIS = re.compile(r"[\[(]?\.{3,}[\])]?")
 _EDGES = "\"'.,"
 _MINUS = re.compile(r"(?<![a-z0-9-])-(?=\d)")
+LETTERS_PER_TYPO = 10
+"""Letters of a quote for each of which one typo may be mended."""
+MIN_MENDED = 5
+"""Minimum length of a word with a mended typo: of shorter ones, a letter makes others."""
+MAX_PLACES = 100
+"""Maximum places of a text that are compared with a quote for typos."""
+_SIGNED = re.compile(r"[#%&@]|(?<![a-z0-9-])-\d+")
+"""What distinguishes words and numbers besides letters and digits."""
+_CAPITALISED = re.compile(r"\b[A-ZÀ-ÖØ-Þ]\w+")
+_HAN = re.compile(r"[\u3400-\u9fff]")
 _TELLING = "#%&@"
 """Punctuation that is part of the meaning: C#, 50%, R&B."""
 
@@ -44,25 +60,107 @@ def find_quote(quote: str, text: str) -> bool:
     """Return whether the text contains the quote, or its parts in order if it has ellipses.
 
     Both are normalized. Quotation marks and full stops around a part are ignored. A quote without a
-    letter, digit or symbol is never found.
+    letter, digit or symbol is never found. One may leave out emphasis, emoji and punctuation, and
+    mend a typo in every ten letters, but of no number, negation or name.
 
     >>> find_quote("moved to lyon.", "Yes, I moved to  LYON last week")
     True
     >>> find_quote("我……喝绿茶", "我以前喝咖啡，现在喝绿茶了"), find_quote("", "我喝茶")
     (True, False)
+    >>> find_quote("I really love jazz", "I *really* love **jazz** 🎷"), find_quote("cat", "cats")
+    (True, True)
     """
     sought, whole = normalize_quote(quote), normalize_quote(text)
     if not normalize_text(sought):
         return False
     if sought in whole:
         return True
+    parts = [part.strip(_EDGES) for part in _ELLIPSIS.split(sought)]
+    return _follow(whole, filter(None, parts), _find_exact) or _find_words(quote, text)
+
+
+def _follow(whole: T, parts: Iterable[T], find: Callable[[T, T, int], int]) -> bool:
+    """Return whether all parts are found, each behind the former; `find` returns where one ends."""
     at = 0
-    for part in filter(None, (part.strip(_EDGES) for part in _ELLIPSIS.split(sought))):
-        found = whole.find(part, at)
-        if found < 0:
+    for part in parts:
+        at = find(whole, part, at)
+        if at < 0:
             return False
-        at = found + len(part)
     return True
+
+
+def _find_exact(whole: str, part: str, at: int) -> int:
+    found = whole.find(part, at)
+    return found if found < 0 else found + len(part)
+
+
+def _find_words(quote: str, text: str) -> bool:
+    """Return whether the text has the words of the quote, but for typos."""
+    folded = _fold_style(quote)
+    if not set(_SIGNED.findall(folded)) <= set(_SIGNED.findall(_fold_style(text))):
+        return False
+    parts = [list(chain(*split(part))) for part in _ELLIPSIS.split(folded)]
+    names = {word.casefold() for word in _CAPITALISED.findall(quote)}
+
+    def find_near(whole: list[str], part: list[str], at: int) -> int:
+        return _find_near(whole, part, at, names)
+
+    return any(parts) and _follow(list(chain(*split(text))), filter(None, parts), find_near)
+
+
+def _find_near(whole: list[str], part: list[str], at: int, names: Set[str]) -> int:
+    """Return where a part ends that begins at an index or later; -1 if it is not there.
+
+    With so many typos, one of so many pieces and one more is without any: it is found first.
+    """
+    allowed = min(sum(map(len, part)) // LETTERS_PER_TYPO, len(part) - 1)
+    size = len(part) // (allowed + 1)
+    for offset in range(0, size * (allowed + 1), size):
+        starts = _starts(whole, part[offset : offset + size], at + offset)
+        for start in islice(starts, MAX_PLACES):
+            said = whole[start - offset : start - offset + len(part)]
+            if len(said) == len(part) and _typos(said, part, names) <= allowed:
+                return start - offset + len(part)
+    return -1
+
+
+def _starts(whole: list[str], piece: list[str], at: int) -> Iterator[int]:
+    while True:
+        try:
+            at = whole.index(piece[0], at)
+        except ValueError:
+            return
+        if whole[at : at + len(piece)] == piece:
+            yield at
+        at += 1
+
+
+def _typos(said: list[str], meant: list[str], names: Set[str]) -> float:
+    """Return how many words were mended; infinity if one says something else now."""
+    other = [pair for pair in zip(said, meant, strict=True) if pair[0] != pair[1]]
+    mended = all(two not in names and _is_typo(one, two) for one, two in other)
+    return len(other) if mended else inf
+
+
+def _is_typo(one: str, two: str) -> bool:
+    """Return whether two words differ in one letter but the first, or in two that changed places.
+
+    >>> _is_typo("realy", "really"), _is_typo("freind", "friend"), _is_typo("like", "liked")
+    (True, True, False)
+    """
+    words = (one, two)
+    if any(_NEGATION.search(word) or number_keys(word) for word in words):
+        return False
+    if all(_HAN.fullmatch(word) for word in words):
+        return True
+    if min(map(len, words)) < MIN_MENDED or not all(map(str.isalpha, words)):
+        return False
+    same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, two, strict=False))))
+    if not same:
+        return False
+    rest, other = one[same:], two[same:]
+    turned = rest[:2] == other[1::-1] and rest[2:] == other[2:]
+    return turned or rest[1:] == other[1:] or rest[1:] == other or rest == other[1:]
 
 
 def normalize_text(text: str) -> str:

@@ -1,5 +1,6 @@
 """How texts are compared."""
 
+import time
 import unicodedata
 
 import pytest
@@ -75,6 +76,56 @@ def test_white_space_never_hides_a_quote(words: list[str]) -> None:
 def test_a_quote_is_found_however_it_is_written(quote: str, text: str) -> None:
     """Width, case, quotes, dashes, accents' encoding, spacing and ellipses do not matter."""
     assert find_quote(quote, text)
+
+
+@pytest.mark.parametrize(
+    ("quote", "text"),
+    [
+        ("I really love jazz", "I *really* love **jazz**"),
+        ("I REALLY love jazz", "_I_ ~~really~~ love `jazz`"),
+        ("她说她真的喜欢茶", "*她* 说她**真的**喜欢茶🍵"),
+        ("お茶が好き、とても", "お茶🍵が*好き*！とても"),
+        ("I love it so much", "I 😍 love it, so much!! 🥰"),
+        ("I moved … really love it", "I moved to *Lyon*, and I *really* love it"),
+        ("I have definitely decided to move", "I have definately decided to move"),
+        ("my friend is coming tomorrow", "so, my freind is coming tomorrow"),
+        ("I have definitely … so peaceful here", "I have definitly moved, it's so peacefull here"),
+        ("我喜欢吃苹果和香蕉的味道", "我喜欢吃苹果和香焦的味道"),
+    ],
+)
+def test_a_quote_may_be_tidier_than_what_was_said(quote: str, text: str) -> None:
+    """Emphasis, emoji and punctuation may be left out, and a typo mended in every ten letters."""
+    assert find_quote(quote, text)
+
+
+@pytest.mark.parametrize(
+    ("quote", "text"),
+    [
+        ("I have 3 cats and like them", "I have 2 cats and like them"),
+        ("there were eighty people at the party", "there were eight people at the party"),
+        ("I do now like the tea over there", "I do not like the tea over there"),
+        ("I can like the tea over there", "I can't like the tea over there"),
+        ("My friend Marla is coming tomorrow", "My friend Marta is coming tomorrow"),
+        ("I have definitely decided to move to Lyon", "I have definitely decided to move to Rome"),
+        ("I loved the little house", "I moved the litle house"),
+        ("it costs 50% more now", "it costs *50* more now"),
+        ("it was -5 degrees", "it was *5* degrees"),
+        ("我有三只猫和两只狗都很乖的", "我有二只猫和两只狗都很乖的"),
+        ("我很喜欢吃苹果和香蕉的味道", "我不喜欢吃苹果和香蕉的味道"),
+        ("the *cat*", "the dog"),
+    ],
+)
+def test_a_quote_may_not_say_something_else(quote: str, text: str) -> None:
+    """No number, sign, negation or name is mended, no short word, and no two words of a few."""
+    assert not find_quote(quote, text)
+
+
+@pytest.mark.parametrize("text", ["a " * 20_000, "I like tea. " * 4_000, "我喜欢茶" * 10_000])
+def test_a_long_text_is_compared_in_moderate_time(text: str) -> None:
+    """However often a part of the quote occurs, few places are compared with it."""
+    started = time.process_time()
+    assert not find_quote("I like tea a a a 我喜欢茶我喜欢茶 but not realy much", text)
+    assert time.process_time() - started < 2
 
 
 @pytest.mark.parametrize(

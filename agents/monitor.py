@@ -1,7 +1,7 @@
 """KnowledgeMonitor: after each turn, judge what is worth keeping, then keep it.
 
 START -> gather -> judge -> check -> apply -> END
-                     ^--------' once, if the answer was unusable, nearly known already, or too long
+                     ^--------' once, if it was unusable, nearly known, not said, or too long
 """
 
 import asyncio
@@ -38,7 +38,9 @@ from souffleur.agents.verdict import (
     handles,
     to_ops,
 )
+from souffleur.knowledge.check import MENDABLE, CheckContext, named_ids, refuse
 from souffleur.knowledge.finding.search import Query
+from souffleur.knowledge.grounding import Grounds
 from souffleur.knowledge.identity import knows
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.lexical import split
@@ -229,12 +231,26 @@ def _unknown_handles(answer: MonitorAnswer | None, shown: Sequence[Memory]) -> s
 def _doubts(
     near: Mapping[int, Memory], verdict: Verdict, shown: Sequence[Memory], language: str
 ) -> str:
-    """Return what the judge should think over: what is nearly known, or too long for a memory."""
+    """Return what the judge should think over: what is nearly known, not said, or too long."""
     told = [render("near", language, pairs=list_pairs(near, verdict, shown))] if near else []
+    if groundless := _groundless(verdict, shown):
+        told.append(render("unfounded", language, problems=groundless))
     texts = [op.content for op in verdict.ops if isinstance(op, Add | Replace)]
     if long := [text for text in texts if sum(map(len, split(text))) > LONG]:
         told.append(render("long", language, contents="\n".join(f"- {text!r}" for text in long)))
     return "\n\n".join(told)
+
+
+def _groundless(verdict: Verdict, shown: Sequence[Memory]) -> str:
+    """Return the ops that do not follow from what was said, and why; one per line."""
+    by_id, grounds, lines = {memory.id: memory for memory in shown}, Grounds(verdict), []
+    for op in verdict.ops:
+        ids = [(verdict.shown or {})[name] for name in named_ids(op)]
+        targets = tuple(by_id[id] for id in ids)
+        refused = refuse(op, CheckContext(verdict=verdict, targets=targets, grounds=grounds))
+        if refused and refused[0] in MENDABLE:
+            lines.append(f"- {op.op}: {refused[1]}")
+    return "\n".join(lines)
 
 
 def _verdict(state: MonitorState, answer: MonitorAnswer) -> Verdict:
@@ -258,6 +274,9 @@ def _verdict(state: MonitorState, answer: MonitorAnswer) -> Verdict:
         shown={handle: memory.id for handle, memory in by_handle(state["shown"]).items()},
         injected=frozenset(id for turn in turns for id in turn.injected),
         said=tuple(_said(turns)),
+        earlier=tuple(state["earlier"][-EARLIER_SHOWN:]),
+        known=tuple(memory.content for memory in state["shown"]),
+        called=persona.called,
         talk_since=talk_began(_heard(state)),
         cost=asdict(state["usage"]),
     )

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from souffleur.knowledge.grounding import Grounds
 from souffleur.knowledge.identity import COMMON, SHARED
 from souffleur.knowledge.language.text_match import adds_nothing, find_quote, says_same
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState, Speaker
@@ -34,6 +35,9 @@ MAX_OPS = 8
 """In one verdict; cues and guards, which change nothing that is known, are not counted."""
 MAX_DELETIONS = 3
 """Maximum deletions in one verdict, not counting those that the user explicitly asks for."""
+
+MENDABLE = frozenset({Refusal.UNFOUNDED, Refusal.UNRELATED})
+"""Refusals of which a judge is told once, as it may have meant right."""
 
 Refused = tuple[Refusal, str]
 """The reason for a refusal, as a code and as a sentence."""
@@ -72,6 +76,8 @@ class CheckContext:
     """Ids of the memories that earlier ops of this verdict named."""
     withheld: frozenset[Group] = NEVER_KEPT
     """Groups of sensitive data that no memory may hold."""
+    grounds: Grounds | None = None
+    """What the ops of the verdict may rest on, if it is read already."""
 
     @property
     def by_person(self) -> bool:
@@ -204,6 +210,26 @@ def _ungrounded(op: Op, context: CheckContext) -> Refused | None:
     return None
 
 
+def _unfounded(op: Op, context: CheckContext) -> Refused | None:
+    if context.verdict.by.who is not ActorKind.MONITOR or not isinstance(op, Add | Update):
+        return None
+    grounds = context.grounds or Grounds(context.verdict)
+    if found := grounds.unfounded(op, context.targets):
+        return Refusal.UNFOUNDED, f"not in what was said: {', '.join(map(repr, found))}"
+    return None
+
+
+def _unrelated(op: Op, context: CheckContext) -> Refused | None:
+    if context.verdict.by.who is not ActorKind.MONITOR or not isinstance(op, Update | Delete):
+        return None
+    if was_asked_for(op, context.verdict):  # "forget that" may mean anything
+        return None
+    grounds, target = context.grounds or Grounds(context.verdict), context.targets[0]
+    if grounds.is_unrelated(op, target):
+        return Refusal.UNRELATED, f"the quote is not about {target.content!r}"
+    return None
+
+
 def _protected(op: Op, context: CheckContext) -> Refused | None:
     who = context.verdict.by.who
     if getattr(op, "category", None) is Category.SYSTEM and who is not ActorKind.HOST:
@@ -272,6 +298,8 @@ RULES: tuple[Check, ...] = (
     _contradictory,
     _sensitive,
     _ungrounded,
+    _unrelated,
+    _unfounded,
     _duplicate,
     _echoed,
 )

@@ -379,6 +379,12 @@ class Verdict(Frozen):
     """The ids of the memories that were whispered before the reply."""
     said: tuple[Said, ...] = ()
     """The messages that it is about."""
+    earlier: tuple[Said, ...] = ()
+    """The messages before them that the author saw, for reference."""
+    known: tuple[str, ...] = ()
+    """The contents of the memories that the author saw."""
+    called: tuple[str, ...] = ()
+    """The names of the user and the persona."""
     talk_since: AwareDatetime | None = None
     """When the current talk began, as far as its window reaches; `None` if there is no talk."""
     cost: dict[str, float] = Field(default_factory=dict)
@@ -393,6 +399,10 @@ class Refusal(StrEnum):
     """It names a memory that was not shown."""
     UNGROUNDED = "ungrounded"
     """The quote is not in what was said."""
+    UNFOUNDED = "unfounded"
+    """It says a name, number or date that nobody said, or the opposite of its quote."""
+    UNRELATED = "unrelated"
+    """Its quote is about something else than the memory that it would change."""
     NOT_THE_USER = "not_the_user"
     """It rests only on the assistant's words."""
     PROTECTED = "protected"

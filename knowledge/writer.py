@@ -16,6 +16,7 @@ from souffleur.knowledge.forgetting import (
     with_what_tells_it,
     without_spared,
 )
+from souffleur.knowledge.grounding import Grounds
 from souffleur.knowledge.identity import SHARED, knows, sphere_conditions
 from souffleur.knowledge.introductions import People
 from souffleur.knowledge.journal import Journal, to_entry
@@ -164,6 +165,7 @@ class Writer:
         )
         entries: LedgerEntries = []
         asked: dict[str, PlanContext] = {}
+        grounds = Grounds(verdict)
         asks_first = self._asks_first(verdict, chosen)
         added: set[str] = set()
         deletions, touched = 0, frozenset[str]()
@@ -178,6 +180,7 @@ class Writer:
                 deletions=deletions,
                 touched=touched,
                 withheld=self._withheld,
+                grounds=grounds,
             )
             refused = check.refuse(op, check_context) or _said_twice(op, added)
             context = PlanContext(verdict, index, self._policy, require_confirmation=asks_first)

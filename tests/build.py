@@ -83,6 +83,7 @@ def verdict(
         "at": NOW,
         "ops": ops,
         "said": [Said(turn_id="t1", speaker=s, text=text, at=NOW) for s, text in said if text],
+        "called": ("Ann", "Mo"),
     }
     return Verdict(**{**base, **fields})
 

@@ -95,8 +95,18 @@ def missing(old: str, new: str, names: Iterable[str] = ()) -> list[Detail]:
     ['三只']
     """
     names = tuple(names)
-    said = _said(new, names)
-    return [detail for detail in find_details(old, names) if not _holds(said, detail)]
+    return Material(new, names).lacks(old, names)
+
+
+class Material:
+    """A text that others are compared with, read once."""
+
+    def __init__(self, text: str, names: Iterable[str] = ()) -> None:
+        self._said = _said(text, tuple(names))
+
+    def lacks(self, text: str, names: Iterable[str] = ()) -> list[Detail]:
+        """Return the details of a text that are missing here."""
+        return [detail for detail in find_details(text, names) if not _holds(self._said, detail)]
 
 
 def _said(text: str, names: tuple[str, ...]) -> _Said:

@@ -39,7 +39,7 @@ _TELLING = "#%&@"
 """Punctuation that is part of the meaning: C#, 50%, R&B."""
 
 _NUMERAL = re.compile(r"[〇零一二三四五六七八九十百千万亿两兩萬億]+")
-_NEGATION = re.compile(
+NEGATION = re.compile(
     r"\b(?:not|no|never|none|nobody|nothing|cannot|without|neither|nor)\b|n't\b"
     r"|[不没沒未無无]|ない|なか|ません|(?<![가-힣])[안못](?![가-힣])|[없않]"
 )
@@ -53,7 +53,7 @@ def normalize_quote(text: str) -> str:
     >>> normalize_quote("He said:\n“Ｔｅａ　ｔｉｍｅ”"), normalize_quote("我 说——「喝茶。」")
     ('hesaid:"teatime"', '我说-"喝茶."')
     """
-    return _DASH_RUN.sub("-", unicodedata.normalize("NFKC", "".join(_fold_style(text).split())))
+    return _DASH_RUN.sub("-", unicodedata.normalize("NFKC", "".join(fold_style(text).split())))
 
 
 def find_quote(quote: str, text: str) -> bool:
@@ -96,8 +96,8 @@ def _find_exact(whole: str, part: str, at: int) -> int:
 
 def _find_words(quote: str, text: str) -> bool:
     """Return whether the text has the words of the quote, but for typos."""
-    folded = _fold_style(quote)
-    if not set(_SIGNED.findall(folded)) <= set(_SIGNED.findall(_fold_style(text))):
+    folded = fold_style(quote)
+    if not set(_SIGNED.findall(folded)) <= set(_SIGNED.findall(fold_style(text))):
         return False
     parts = [list(chain(*split(part))) for part in _ELLIPSIS.split(folded)]
     names = {word.casefold() for word in _CAPITALISED.findall(quote)}
@@ -149,7 +149,7 @@ def _is_typo(one: str, two: str) -> bool:
     (True, True, False)
     """
     words = (one, two)
-    if any(_NEGATION.search(word) or number_keys(word) for word in words):
+    if any(NEGATION.search(word) or number_keys(word) for word in words):
         return False
     if all(_HAN.fullmatch(word) for word in words):
         return True
@@ -173,7 +173,7 @@ def normalize_text(text: str) -> str:
     """
     kept: list[str] = []
     gap = ""
-    for char in _MINUS.sub("−", _DASH_RUN.sub("-", _fold_style(text))):
+    for char in _MINUS.sub("−", _DASH_RUN.sub("-", fold_style(text))):
         if char.isspace() or (unicodedata.category(char)[0] == "P" and char not in _TELLING):
             gap += "" if char.isspace() and gap.endswith(" ") else " " if char.isspace() else char
             continue
@@ -210,14 +210,14 @@ def adds_nothing(new: str, old: str) -> bool:
         return True
     return (
         _pairs(new) <= _pairs(old)
-        and set(_NUMERAL.findall(_fold_style(new))) <= set(_NUMERAL.findall(_fold_style(old)))
-        and set(_NEGATION.findall(_fold_style(new))) == set(_NEGATION.findall(_fold_style(old)))
+        and set(_NUMERAL.findall(fold_style(new))) <= set(_NUMERAL.findall(fold_style(old)))
+        and set(NEGATION.findall(fold_style(new))) == set(NEGATION.findall(fold_style(old)))
         and _in_order(_words(new), _words(old))
         and bool(_pairs(new) or _words(new))
     )
 
 
-def _fold_style(text: str) -> str:
+def fold_style(text: str) -> str:
     """Return the text in one width, case and quote style, without invisible characters.
 
     White space is kept.

@@ -1,9 +1,10 @@
 """The past period that a text names, found without a model: 上周三, "last weekend"."""
 
 from calendar import monthrange
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from zoneinfo import ZoneInfo
 
 from souffleur.field_docs import explain_fields
@@ -37,6 +38,7 @@ _HALVES = {
 _NIGHT_ENDS = 5
 """The hour until which "tonight" means the night that began yesterday."""
 _CALENDAR_YEAR = 1000
+_EXACT = {PhraseMeaning.AGO, PhraseMeaning.WEEKDAY, PhraseMeaning.WEEKEND, PhraseMeaning.DATE}
 _LEAP = 12 * 8 + 1
 """Number of months in which every date occurs, even 29 February around a century without it."""
 
@@ -88,6 +90,36 @@ def _period(phrase: Phrase, now: datetime, zone: ZoneInfo) -> Period | None:
         return None
     last = phrase.meaning is PhraseMeaning.LAST_TALK
     return Period(start, end, phrase.text, last) if start < end else None
+
+
+def exact_periods(text: str, now: datetime) -> tuple[list[Span], str]:
+    """Return the periods that exact time phrases may mean, and the text without these phrases.
+
+    They may be to come, and a day or month without a year is also that of the next years.
+
+    >>> now = datetime(2025, 11, 21, 15, 30, tzinfo=UTC)
+    >>> periods, rest = exact_periods("I went yesterday, in three weeks again", now)
+    >>> [f"{start:%m-%d}" for start, _ in periods], rest
+    (['11-20'], 'I went  , in three weeks again')
+    """
+    periods, rest = list[Span](), text
+    for phrase in dict.fromkeys(find_phrases(text)):
+        if phrase.few is None and phrase.meaning in _EXACT:
+            try:
+                start, end = _RULES[phrase.meaning](phrase, now)
+                periods += [(move(start), move(end)) for move in _shifts(phrase)]
+            except (OverflowError, ValueError):  # beyond the calendar
+                continue
+            rest = rest.replace(phrase.text, " ")
+    return periods, rest
+
+
+def _shifts(phrase: Phrase) -> Iterator[Callable[[datetime], datetime]]:
+    """Yield what moves a period to another that the same phrase may mean."""
+    yearly = phrase.meaning is PhraseMeaning.DATE and phrase.year is None
+    weekly = phrase.weekday is not None or phrase.meaning is PhraseMeaning.WEEKEND
+    for count in (-1, 0, 1, 2) if yearly or weekly else (0,):
+        yield partial(_before, count=-count, unit="year" if yearly else "week")
 
 
 def _ago(phrase: Phrase, now: datetime) -> Span:

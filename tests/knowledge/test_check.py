@@ -51,7 +51,7 @@ def why(
 
 
 DELETE = Delete(target="m1", reason="r", quote="forget the tea")
-UPDATE = Update(target="m1", reason="r", quote="cat", content="Ann has a cat.")
+UPDATE = Update(target="m1", reason="r", quote="cat", content="Ann likes her cat.")
 BOOST = Boost(target="m1", reason="r")
 
 

@@ -58,7 +58,7 @@ async def test_all_that_a_turn_brought_is_undone_once(base: KnowledgeBase) -> No
     ):
         base.journal.record(said)
         made += await base.apply(verdict(op, user=said.user, name=index), turns=[said])
-    change = {"reason": "r", "quote": "use Vue", "content": "Ann uses Vue 3."}
+    change = {"reason": "r", "quote": "use Vue", "content": "Ann uses Vue daily."}
     update = Update(target=made[0].memory_ids[0], **change)
     made += await base.apply(verdict(update, user=one.user, name="later"), turns=[one])
     undone = await base.undo_turn(one, by=USER, now=NOW)

@@ -33,7 +33,7 @@ async def test_what_is_asked_for_is_no_part_of_the_limit(base: KnowledgeBase) ->
     said = [Said(turn_id=q, speaker=Speaker.USER, text=q, at=NOW) for q in dict.fromkeys(quotes)]
     ops = []
     for index, quote in enumerate(quotes):
-        one = await keep(base, f"Ann likes drink {index}.")
+        one = await keep(base, f"Ann drinks rum {index}.")
         ops.append(Delete(target=one.id, reason="r", quote=quote))
     outcomes = await base.apply(verdict(*ops, said=said))
     assert [one.refused for one in outcomes] == [*[None] * 6, Refusal.TOO_MANY]

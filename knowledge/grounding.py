@@ -1,0 +1,161 @@
+"""Whether what a judge would keep follows from what was said. Pure.
+
+Where code cannot tell, it accepts: a translation, a name spelt otherwise, a number in words that
+are not read, a date near by where a time was told that is not read for certain, a negation in
+other words than those of the quote, and whatever is said of a very long talk.
+"""
+
+import re
+from collections.abc import Iterable
+from difflib import SequenceMatcher
+from functools import cached_property
+
+from souffleur.knowledge.language import counting
+from souffleur.knowledge.language.dates import YEAR
+from souffleur.knowledge.language.denial import says_opposite
+from souffleur.knowledge.language.details import Detail, DetailKind, Material, missing
+from souffleur.knowledge.language.lexical import is_spaced, split, terms
+from souffleur.knowledge.language.meant_dates import Days, days_meant, is_among, is_read
+from souffleur.knowledge.language.numerals import number_keys
+from souffleur.knowledge.language.stemming import STOP_WORDS
+from souffleur.knowledge.language.text_match import find_quote, normalize_text
+from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.operation import Add, Delete, Update, Verdict
+
+MAX_COMPARED = 12_000
+"""Maximum characters with which names, numbers and dates are compared."""
+SMALL = 100
+"""Numbers below may be said in words of a language that is not read."""
+ALIKE = 0.8
+"""Similarity from which a word may be another spelling of a name: "Barcelna"."""
+STEM = 5
+"""Letters at its beginning that a name shares with a word that it is made from: "Buddhist"."""
+
+_HALVES = re.compile(
+    r"\b(?:noon|midday|midnight|half|quarter|halb|viertel)\b|[半刻]|[正中]午|午夜|零点",
+    re.IGNORECASE,
+)
+"""Words that tell a clock time or a share without its number."""
+_TO = r"\s?(?:[-–~&,]|and|to|or|und|bis)\s?"
+"""Between the numbers of two days of a month: "7 and 8 March"."""
+_ANYBODY = frozenset(terms("user 用户 用戶 主人 ユーザー"))
+_GENERAL = frozenset(
+    terms(
+        "like love want hate live work go get make know think feel new good thing time day week"
+        " month year today now 喜欢 喜歡 爱 愛 想 人"
+    )
+)
+"""Terms that alone are no subject: who likes tea says nothing of what else they like."""
+_LONE_KANA = re.compile(r"[\u3041-\u30ff]")
+
+
+class Grounds:
+    """What the ops of a verdict may rest on, read when it is first needed."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        self._verdict = verdict
+        self._said = (*verdict.earlier, *verdict.said)
+        self._told = "\n".join(one.text for one in self._said)
+        self._text = "\n".join((self._told, *verdict.known, *verdict.called))
+
+    @cached_property
+    def _material(self) -> Material:
+        return Material(self._text)
+
+    @cached_property
+    def _is_read(self) -> bool:
+        return is_read(self._told)
+
+    @cached_property
+    def _days(self) -> list[Days]:
+        read = self._is_read
+        return [day for one in self._said for day in days_meant(one.text, one.at, is_read=read)]
+
+    def unfounded(self, op: Add | Update, targets: Iterable[Memory]) -> list[str]:
+        """Return the names, numbers and dates of an op's content that its judge saw nowhere.
+
+        Dates, counts and ages may follow from what was said. A content that says the opposite of
+        its quote is unfounded as a whole.
+        """
+        opposite = says_opposite(op.content, op.quote, (*op.entities, *self._verdict.called))
+        found = [op.content] if opposite else []
+        alien = missing(op.content, "\n".join(one.content for one in targets), op.entities)
+        if alien and len(self._text) <= MAX_COMPARED:
+            alien = [one for one in self._material.lacks(op.content, op.entities) if one in alien]
+            found += [one.text for one in alien if not self._follows(one, alien, op)]
+        return found
+
+    def is_unrelated(self, op: Update | Delete, target: Memory) -> bool:
+        """Return whether a memory is about something else than the words that would change it.
+
+        It shares a word with the sentence that replaces it, or a word that is not general with the
+        message that has the quote.
+        """
+        said = (one.text for one in self._verdict.said if find_quote(op.quote, one.text))
+        told, new = "\n".join(said), op.content if isinstance(op, Update) else ""
+        about = "\n".join((*target.embedded, *target.entities, *target.topics))
+        if _is_spaced(f"{told}\n{new}") != _is_spaced(about):
+            return False
+        subject = self._subject(about)
+        return not (subject & self._subject(new) or subject & self._subject(told) - _GENERAL)
+
+    def _subject(self, text: str) -> set[str]:
+        """Return the terms that may be a text's subject: no numbers, and nobody who talks."""
+        found = set(terms(text)).difference(_ANYBODY, *map(terms, self._verdict.called))
+        return {one for one in found if not one.isdigit() and not _LONE_KANA.fullmatch(one)}
+
+    def _follows(self, one: Detail, others: Iterable[Detail], op: Add | Update) -> bool:
+        """Return whether a detail that nothing has may follow from what was said."""
+        if one.kind is DetailKind.NAME:
+            translated = _is_spaced(op.content) != _is_spaced(self._told)
+            return translated or _is_hinted(one.text, self._text)
+        if one.kind is DetailKind.DATE or YEAR.fullmatch(one.key):
+            return is_among(self._days, one.key)
+        if ":" in one.key or "%" in one.key:
+            in_words = one.key.rstrip("%") in number_keys(self._told)
+            return in_words or bool(_HALVES.search(self._told))
+        if one.key == "1" or (_is_small(one.key) and not self._is_read):
+            return True
+        if any(_joined(one, date, op.content) for date in others if date.kind is DetailKind.DATE):
+            return True
+        on = self._said[-1].at.date() if self._said else None
+        return counting.follows(one, op.content, self._text, op.entities, on=on)
+
+
+def _is_small(number: str) -> bool:
+    return number.isdecimal() and int(number) < SMALL
+
+
+def _joined(number: Detail, date: Detail, text: str) -> bool:
+    """Return whether a number is the day of a date that names two: "7 and 8 March"."""
+    return bool(re.search(re.escape(number.text) + _TO + re.escape(date.text), text))
+
+
+def _is_spaced(text: str) -> bool:
+    """Return whether a text is mostly in a script with spaces."""
+    tokens = [token for run in split(text) for token in run]
+    return 2 * sum(map(is_spaced, tokens)) >= len(tokens)
+
+
+def _is_hinted(name: str, text: str) -> bool:
+    """Return whether a text has a name in another spelling, short, or a word that it is made from.
+
+    >>> [_is_hinted(name, "i moved to barcelna, nyc was too much") for name in
+    ...     ("Barcelona", "New York City", "Ferrari")]
+    [True, True, False]
+    """
+    words = {word for run in split(text) for word in run if is_spaced(word)} - STOP_WORDS
+    parts = [part for run in split(name) for part in run if part not in STOP_WORDS]
+    if len(parts) > 1 and "".join(part[0] for part in parts) in words:
+        return True
+    joined = normalize_text(name)
+    if len(joined) >= STEM and joined in normalize_text(text):
+        return True
+    return all(any(_are_alike(part, word) for word in words) for part in parts)
+
+
+def _are_alike(one: str, two: str) -> bool:
+    if one == two or (len(one) >= STEM and one[:STEM] == two[:STEM]):
+        return True
+    near = one[0] == two[0] and min(len(one), len(two)) >= STEM
+    return near and SequenceMatcher(None, one, two).ratio() >= ALIKE

@@ -38,7 +38,7 @@ from souffleur.agents.verdict import (
     handles,
     to_ops,
 )
-from souffleur.knowledge.check import MENDABLE, CheckContext, named_ids, refuse
+from souffleur.knowledge.check import MAX_OPS, MENDABLE, CheckContext, named_ids, refuse
 from souffleur.knowledge.finding.search import Query
 from souffleur.knowledge.grounding import Grounds
 from souffleur.knowledge.identity import knows
@@ -62,6 +62,8 @@ MOST_SHOWN = 24
 """Known memories in a prompt: the whispered, the related, then those a change could make stale."""
 EARLIER_SHOWN = 6
 """Messages before the turns that stand in a prompt, for reference."""
+MANY_TURNS = 10
+"""Turns in one call from which the judge is told that the limit of ops is for each of them."""
 MOST_LIKELY = 3
 """Memories that a judge may name as needed next."""
 LONG = 100
@@ -115,6 +117,9 @@ async def gather(state: MonitorState, runtime: Runtime[Context]) -> Update:
         earlier=talk(state["earlier"][-EARLIER_SHOWN:], persona, language),
         exchange=turns_to_judge(turns, persona, language),
     )
+    if len(turns) >= MANY_TURNS:
+        told = render("many_turns", language, turns=len(turns), ops=MAX_OPS)
+        question = f"{question}\n\n{told}"
     return {
         "persona": persona,
         "language": language,

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 
 from souffleur.knowledge.grounding import Grounds
 from souffleur.knowledge.identity import COMMON, SHARED
@@ -32,9 +33,9 @@ from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group, SpecialCateg
 from souffleur.knowledge.privacy.secrets import find_secret
 
 MAX_OPS = 8
-"""In one verdict; cues and guards, which change nothing that is known, are not counted."""
+"""For one turn; cues and guards, which change nothing that is known, are not counted."""
 MAX_DELETIONS = 3
-"""Maximum deletions in one verdict, not counting those that the user explicitly asks for."""
+"""Maximum deletions for one turn, not counting those that the user explicitly asks for."""
 
 MENDABLE = frozenset({Refusal.UNFOUNDED, Refusal.UNRELATED})
 """Refusals of which a judge is told once, as it may have meant right."""
@@ -68,10 +69,12 @@ class CheckContext:
     """Another active memory of this user with the same text, if any."""
     injected: tuple[Memory, ...] = ()
     """The memories that were whispered before the reply."""
+    turns: int = 1
+    """Number of turns that the op may rest on: one, or all of the verdict."""
     taken: int = 0
-    """Number of earlier ops in this verdict."""
+    """Number of earlier ops in this verdict that rest on the same turns."""
     deletions: int = 0
-    """Number of earlier deletions in this verdict that the user did not ask for."""
+    """Number of these that are deletions that the user did not ask for."""
     touched: frozenset[str] = field(default_factory=frozenset)
     """Ids of the memories that earlier ops of this verdict named."""
     withheld: frozenset[Group] = NEVER_KEPT
@@ -102,6 +105,16 @@ def named_ids(op: Op) -> tuple[str, ...]:
     return () if isinstance(op, Add | Skip) else (op.target,)
 
 
+def turns_of(op: Op, verdict: Verdict) -> frozenset[str]:
+    """Return the turns that an op may rest on: that of its quote, or all of the verdict."""
+    quote = getattr(op, "quote", "")
+    every = dict.fromkeys(said.turn_id for said in verdict.said)
+    if quote and len(every) > 1:
+        found = (said.turn_id for said in verdict.said if find_quote(quote, said.text))
+        every = dict.fromkeys(islice(found, 1)) or every
+    return frozenset(every)
+
+
 def asks_to_forget(text: str) -> bool:
     """Return whether a text explicitly asks to forget something.
 
@@ -120,11 +133,11 @@ def special_of(op: Op) -> SpecialCategory | None:
 def _too_many(op: Op, context: CheckContext) -> Refused | None:
     if context.by_person:
         return None
-    if context.taken >= MAX_OPS and not isinstance(op, Cue | Guard):
-        return Refusal.TOO_MANY, f"a verdict may hold {MAX_OPS} ops"
+    if context.taken >= MAX_OPS * context.turns and not isinstance(op, Cue | Guard):
+        return Refusal.TOO_MANY, f"a turn may bring {MAX_OPS} ops"
     unasked = isinstance(op, Delete) and not was_asked_for(op, context.verdict)
-    if unasked and context.deletions >= MAX_DELETIONS:
-        return Refusal.TOO_MANY, f"a verdict may delete {MAX_DELETIONS} memories"
+    if unasked and context.deletions >= MAX_DELETIONS * context.turns:
+        return Refusal.TOO_MANY, f"a turn may delete {MAX_DELETIONS} memories"
     if context.touched.intersection(memory.id for memory in context.targets):
         return Refusal.TOO_MANY, "an earlier op of this verdict already changes that memory"
     return None

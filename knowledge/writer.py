@@ -1,5 +1,6 @@
 """The writer: turns verdicts into ledger entries, and entries into memories, once each."""
 
+from collections import Counter
 from collections.abc import Sequence, Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
@@ -168,16 +169,18 @@ class Writer:
         grounds = Grounds(verdict)
         asks_first = self._asks_first(verdict, chosen)
         added: set[str] = set()
-        deletions, touched = 0, frozenset[str]()
+        rests_on = [check.turns_of(op, verdict) for op in verdict.ops]
+        deletions, touched = Counter[frozenset[str]](), frozenset[str]()
         for index, op in enumerate(verdict.ops):
-            targets = await self._targets(op, verdict)
+            targets, of_turns = await self._targets(op, verdict), rests_on[index]
             check_context = check.CheckContext(
                 verdict=verdict,
                 targets=targets,
                 twin=await self._twin(op, verdict, targets),
                 injected=mine,
-                taken=index,
-                deletions=deletions,
+                turns=max(1, len(of_turns)),
+                taken=rests_on[:index].count(of_turns),
+                deletions=deletions[of_turns],
                 touched=touched,
                 withheld=self._withheld,
                 grounds=grounds,
@@ -186,10 +189,11 @@ class Writer:
             context = PlanContext(verdict, index, self._policy, require_confirmation=asks_first)
             entry = self._entry(op, targets, refused, context, turns)
             entries.append(entry)
-            if entry.changes and check.was_asked_for(op, verdict):
+            wished = check.was_asked_for(op, verdict)
+            if entry.changes and wished:
                 asked[entry.id] = context
             if refused is None:
-                deletions += isinstance(op, Delete) and not check.was_asked_for(op, verdict)
+                deletions[of_turns] += isinstance(op, Delete) and not wished
                 touched |= {memory.id for memory in targets} | set(entry.memory_ids)
                 added |= {fingerprint(op.content)} if isinstance(op, Add | Update) else set()
         if not asked:

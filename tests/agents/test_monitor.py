@@ -127,6 +127,19 @@ async def test_what_nobody_said_goes_back_once(base: KnowledgeBase) -> None:
     assert await contents(base) == {"Ann fears nuts.", "Ann bought a bike."}
 
 
+async def test_ten_turns_in_one_call_may_keep_what_ten_calls_may(base: KnowledgeBase) -> None:
+    """The limit of ops is each turn's, and the judge is told; a few turns are asked as before."""
+    things = ["tea", "rum", "gin", "ale", "jam", "cod", "fig", "oat", "rye", "yam"]
+    turns = [turn(f"I like {one}", turn_id=one) for one in things]
+    chat = Scripted([answer(*(add(f"Ann likes {one}.", f"I like {one}") for one in things))])
+    await monitor(base, chat).run(turns)
+    assert len(await base.list("ann")) == 10
+    assert "each of them may bring up to 8 ops" in chat.requests[0].messages[1].content
+    chat = Scripted([SKIP])
+    await monitor(base, chat).run(turns[:9])
+    assert "may bring" not in chat.requests[0].messages[1].content
+
+
 async def contents(base: KnowledgeBase) -> set[str]:
     """What is remembered of Ann."""
     return {memory.content for memory in await base.list("ann")}

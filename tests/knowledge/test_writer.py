@@ -10,7 +10,7 @@ from souffleur.knowledge.engine.collection import Point
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Speaker
 from souffleur.knowledge.migration import put_records
-from souffleur.knowledge.operation import ActorKind, Boost, Delete, Refusal, Said
+from souffleur.knowledge.operation import ActorKind, Boost, Delete, Op, Refusal, Said
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.store import open_knowledge
 from souffleur.knowledge.talk.turn import verdict_id
@@ -37,6 +37,21 @@ async def test_what_is_asked_for_is_no_part_of_the_limit(base: KnowledgeBase) ->
         ops.append(Delete(target=one.id, reason="r", quote=quote))
     outcomes = await base.apply(verdict(*ops, said=said))
     assert [one.refused for one in outcomes] == [*[None] * 6, Refusal.TOO_MANY]
+
+
+async def test_each_turn_of_a_call_has_its_own_limit(base: KnowledgeBase) -> None:
+    """Two turns bring eight ops and three deletions each, whatever the other brings."""
+    texts = "I like tea, never rum", "I like gin, never ale"
+    said = [Said(turn_id=one, speaker=Speaker.USER, text=one, at=NOW) for one in texts]
+    ops: list[Op] = []
+    for thing, other in (("tea", "rum"), ("gin", "ale")):
+        known = [await keep(base, f"Ann drinks {other} {index}.") for index in range(4)]
+        ops += [Delete(target=one.id, reason="r", quote=f"never {other}") for one in known]
+        ops += [an_add(f"Ann likes {thing} {'very ' * n}much.", quote=thing) for n in range(6)]
+    outcomes = await base.apply(verdict(*ops, said=said))
+    refused = [one.refused for one in outcomes]
+    allowed = [None, None, None, Refusal.TOO_MANY, None, None, None, None]
+    assert refused == [*allowed, Refusal.TOO_MANY, Refusal.TOO_MANY] * 2
 
 
 async def test_what_another_knows_refuses_nothing(base: KnowledgeBase) -> None:

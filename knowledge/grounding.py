@@ -12,11 +12,11 @@ from functools import cached_property
 
 from souffleur.knowledge.language import counting
 from souffleur.knowledge.language.dates import YEAR
-from souffleur.knowledge.language.denial import says_opposite
 from souffleur.knowledge.language.details import Detail, DetailKind, Material, missing
 from souffleur.knowledge.language.lexical import is_spaced, split, terms
 from souffleur.knowledge.language.meant_dates import Days, days_meant, is_among, is_read
 from souffleur.knowledge.language.numerals import number_keys
+from souffleur.knowledge.language.restating import says_opposite
 from souffleur.knowledge.language.stemming import STOP_WORDS
 from souffleur.knowledge.language.text_match import find_quote, normalize_text
 from souffleur.knowledge.memory import Memory

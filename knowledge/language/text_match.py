@@ -38,7 +38,7 @@ _HAN = re.compile(r"[\u3400-\u9fff]")
 _TELLING = "#%&@"
 """Punctuation that is part of the meaning: C#, 50%, R&B."""
 
-_NUMERAL = re.compile(r"[〇零一二三四五六七八九十百千万亿两兩萬億]+")
+NUMERAL = re.compile(r"[〇零一二三四五六七八九十百千万亿两兩萬億]+")
 NEGATION = re.compile(
     r"\b(?:not|no|never|none|nobody|nothing|cannot|without|neither|nor)\b|n't\b"
     r"|[不没沒未無无]|ない|なか|ません|(?<![가-힣])[안못](?![가-힣])|[없않]"
@@ -210,7 +210,7 @@ def adds_nothing(new: str, old: str) -> bool:
         return True
     return (
         _pairs(new) <= _pairs(old)
-        and set(_NUMERAL.findall(fold_style(new))) <= set(_NUMERAL.findall(fold_style(old)))
+        and set(NUMERAL.findall(fold_style(new))) <= set(NUMERAL.findall(fold_style(old)))
         and set(NEGATION.findall(fold_style(new))) == set(NEGATION.findall(fold_style(old)))
         and _in_order(_words(new), _words(old))
         and bool(_pairs(new) or _words(new))

@@ -1,7 +1,7 @@
 """Recollection: what is whispered before a reply, and what a question about the past brings."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -17,6 +17,7 @@ from souffleur.knowledge.engine.cached import CachedCollection
 from souffleur.knowledge.finding.search import EVERYWHERE, INSTANT, Found, Query, Scope
 from souffleur.knowledge.identity import COMMON, PERSONAS, knows, own_sphere
 from souffleur.knowledge.language.asking import asks_about_past, is_question
+from souffleur.knowledge.language.restating import says_again
 from souffleur.knowledge.language.times import Period, find_period
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.talk.session import WindowRule
@@ -56,6 +57,8 @@ KNOWN_GATE = 0.75
 """Relevance of a memory's own words from which it answers a question, and no others are needed."""
 SAID_LATER_GATE = 0.5
 """Minimum relevance of a later turn to the one that it may correct."""
+MAX_REPEATING = 200
+"""Characters of a message that may say no more than another; a longer one tells more."""
 MAX_SAID_LATER = 2
 """Later turns about the matter of the nearest one."""
 RAW = (Scope.TURNS,)
@@ -237,13 +240,16 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     guards = find_guards([*core, *pool], asked.text)
     ranked = rank(pool, called, values, guards=guards, likely=likely, now=now, policy=policy)
     past = await finder.part(partial(_past, finder, settings, asked, before, found))
+    related = _within_limits(ranked, called, settings)
+    core = [one for one in core if not is_held_back(one, guards)]
+    told = () if asks_about_past(asked.text) else (one.content for one in (*core, *related))
     return Candidates(
-        core=[*what_it_is, *(one for one in core if not is_held_back(one, guards))],
+        core=[*what_it_is, *core],
         portrait=next(iter(standing.portrait), None),
         episodes=latest,
         found=[hit for hit in found if hit.relevant],
-        related=_within_limits(ranked, called, settings),
-        past=past,
+        related=related,
+        past=_without_repetitions(past, told),
     )
 
 
@@ -344,6 +350,22 @@ async def _past(
     hits = await finder.search(replace(query, scope=RAW))
     near = [hit for hit in hits if hit.score >= ANSWER_GATE and hit.item.id not in held]
     return [*near, *await _said_later(finder, query, near)]
+
+
+def _without_repetitions(hits: Sequence[Found], told: Iterable[str]) -> list[Found]:
+    """Return what was found without short turns that say again what is told or was found before.
+
+    A question stays: what was replied may tell more.
+    """
+    kept, said = list[Found](), list(told)
+    for hit in hits:
+        turn = hit.item
+        if isinstance(turn, Turn) and 0 < len(turn.user) <= MAX_REPEATING:
+            if not is_question(turn.user) and any(says_again(turn.user, one) for one in said):
+                continue
+            said.append(turn.user)
+        kept.append(hit)
+    return kept
 
 
 def _query(asked: Asked, limit: int) -> Query:

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -399,6 +400,52 @@ async def test_a_question_of_any_tense_brings_what_was_said(tmp_path: Path) -> N
         for text, brought in (("Is Zoe allergic to figs?", True), ("Figs for Zoe!", False)):
             whisper = await stage.memory.recall(user_id="ann", session_id="z", text=text)
             assert ("walnuts" in whisper.text) == brought, text
+
+
+@pytest.mark.parametrize(
+    ("said", "known", "asked", "other"),
+    [
+        (
+            [
+                "I love green tea",
+                "As I said, I love green tea",
+                "Green tea, I love it",
+                "Oh I love green tea so much",
+            ],
+            "Ann likes green tea.",
+            "tea?",
+            "green tea with Zoe at noon",
+        ),
+        (
+            ["我喜欢绿茶", "我说过我喜欢绿茶", "绿茶我最喜欢了", "我真的很喜欢绿茶"],
+            "安喜欢绿茶。",
+            "绿茶？",
+            "绿茶是小雨送的",
+        ),
+        (
+            ["緑茶が好き", "緑茶、好きなんだ"],
+            "好きな飲み物は緑茶。",
+            "緑茶？",
+            "緑茶は鎌倉で買った",
+        ),
+    ],
+)
+async def test_a_fact_stands_once_in_a_block(
+    tmp_path: Path, said: list[str], known: str, asked: str, other: str
+) -> None:
+    """Raw turns that say what a memory or one another says are left out; what adds to it stays."""
+    async with staged(tmp_path, by_name()) as stage:
+        stage.clock.at = NOW - days(3)
+        await stage.say(*said, other, session="a", reply="Noted!")
+        stage.clock.at = NOW
+        recall = partial(stage.memory.recall, user_id="ann", session_id="b")
+        alone = (await recall(text=asked)).text
+        assert [line in alone for line in (*said, other)].count(True) == 2
+        await stage.memory.remember(known, user_id="ann")
+        text = (await recall(text=asked)).text
+        assert known in text
+        assert other in text
+        assert not any(line in text for line in said)
 
 
 async def test_what_a_recall_lacks_is_told_without_what_was_said(tmp_path: Path) -> None:

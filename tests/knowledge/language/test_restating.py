@@ -2,7 +2,7 @@
 
 import pytest
 
-from souffleur.knowledge.language.denial import says_opposite
+from souffleur.knowledge.language.restating import says_opposite
 
 CALLED = ("Ann", "Mo", "主人", "小祥", "ユーザー")
 

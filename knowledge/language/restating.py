@@ -1,10 +1,10 @@
-"""Denials: whether a text says the opposite of another in the same words."""
+"""Whether a text says the same as another in other words, or the opposite in the same words."""
 
 import re
 from collections.abc import Iterable, Iterator, Set
 
 from souffleur.knowledge.language.lexical import is_spaced, terms
-from souffleur.knowledge.language.text_match import NEGATION, fold_style
+from souffleur.knowledge.language.text_match import NEGATION, NUMERAL, fold_style
 
 SAME_SHARE = 2 / 3
 """Minimum share of the words of a text that another has which says the same or the opposite."""
@@ -28,7 +28,30 @@ _ENDS = re.compile(
     re.IGNORECASE,
 )
 """Words that deny or tell a change without a negation."""
+_FILLERS = frozenset(
+    terms(
+        "oh ah well yes yeah ok really always again still much lot love like enjoy say said told"
+        " tell know think mean remember please 喜欢 喜歡 爱 愛 好き"
+    )
+)
+"""Words that add nothing to what is told."""
 _HAN_OR_KATAKANA = re.compile(r"[\u30a1-\u30ff\u3400-\u9fff]")
+
+
+def says_again(new: str, old: str) -> bool:
+    """Return whether all telling words of a text are in another, which denies and counts alike.
+
+    >>> says_again("As I said, I love green tea!", "Ann likes green tea.")
+    True
+    >>> says_again("I never drink tea", "Ann drinks tea."), says_again("两只猫", "三只猫")
+    (False, False)
+    """
+    words = set(_content_words(new)) - _FILLERS
+    if not words or not words <= set(_content_words(old)):
+        return False
+    counted = (set(NUMERAL.findall(fold_style(text))) for text in (new, old))
+    denies = (bool(_DENIAL.search(fold_style(text))) for text in (new, old))
+    return next(counted) <= next(counted) and next(denies) == next(denies)
 
 
 def says_opposite(new: str, old: str, names: Iterable[str] = ()) -> bool:

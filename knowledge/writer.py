@@ -21,7 +21,7 @@ from souffleur.knowledge.grounding import Grounds
 from souffleur.knowledge.identity import SHARED, knows, sphere_conditions
 from souffleur.knowledge.introductions import People
 from souffleur.knowledge.journal import Journal, to_entry
-from souffleur.knowledge.memory import Memory, MemoryState
+from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.memory_codec import embedded_point, fingerprint, to_memories
 from souffleur.knowledge.operation import (
     Actor,
@@ -190,7 +190,8 @@ class Writer:
             entry = self._entry(op, targets, refused, context, turns)
             entries.append(entry)
             wished = check.was_asked_for(op, verdict)
-            if entry.changes and wished:
+            defines = any(one.category is Category.SYSTEM for one in targets)
+            if entry.changes and wished and not defines:
                 asked[entry.id] = context
             if refused is None:
                 deletions[of_turns] += isinstance(op, Delete) and not wished

@@ -160,7 +160,7 @@ async def test_episodes_and_portrait(memory: Host, opened: Souffleur) -> None:
 
 async def test_a_question_at_no_time(memory: Host) -> None:
     """It is refused, and the error does not say that another time was taken."""
-    with pytest.raises(MessageError, match=r"'soon' is no time: .* seconds since 1970$"):
+    with pytest.raises(MessageError, match=r"'soon' is no time: .* milliseconds since 1970$"):
         await memory.ask("yesterday", user_id="ann", at="soon")
 
 

@@ -1154,7 +1154,7 @@ class Souffleur:
 
     def _check_not_forked(self) -> None:
         """Raise StoreError in a forked process, where threads that are not there may hold locks."""
-        if not self.knowledge.memories.shared:
+        if self._backstage.is_forked:
             self.knowledge.memories.check_usable()
 
     def _is_kept_out_now(self, user_id: str) -> bool:

@@ -196,8 +196,13 @@ class Backstage:
 
         The rest is closed even if closing one part fails.
         """
-        if os.getpid() == self._pid:
+        if not self.is_forked:
             await self.do(self._close)
+
+    @property
+    def is_forked(self) -> bool:
+        """Whether the process was forked since, so that its threads are not there."""
+        return os.getpid() != self._pid
 
     async def break_off(self) -> None:
         """Stop what a start has begun that failed; what waits is left to the next one."""

@@ -79,9 +79,12 @@ class Grounds:
         """
         opposite = says_opposite(op.content, op.quote, (*op.entities, *self._verdict.called))
         found = [op.content] if opposite else []
-        alien = missing(op.content, "\n".join(one.content for one in targets), op.entities)
+        held = [one.content for one in targets]
+        alien = missing(op.content, "\n".join(held), op.entities)
         if alien and len(self._text) <= MAX_COMPARED:
             alien = [one for one in self._material.lacks(op.content, op.entities) if one in alien]
+            if _is_translated(op.content, (self._told, *held)):
+                alien = [one for one in alien if one.kind is not DetailKind.NAME]
             found += [one.text for one in alien if not self._follows(one, alien, op)]
         return found
 
@@ -94,7 +97,7 @@ class Grounds:
         said = (one.text for one in self._verdict.said if find_quote(op.quote, one.text))
         told, new = "\n".join(said), op.content if isinstance(op, Update) else ""
         about = "\n".join((*target.embedded, *target.entities, *target.topics))
-        if _is_spaced(f"{told}\n{new}") != _is_spaced(about):
+        if _is_translated(f"{told}\n{new}", [about]):
             return False
         subject = self._subject(about)
         return not (subject & self._subject(new) or subject & self._subject(told) - _GENERAL)
@@ -107,8 +110,7 @@ class Grounds:
     def _follows(self, one: Detail, others: Iterable[Detail], op: Add | Update) -> bool:
         """Return whether a detail that nothing has may follow from what was said."""
         if one.kind is DetailKind.NAME:
-            translated = _is_spaced(op.content) != _is_spaced(self._told)
-            return translated or _is_hinted(one.text, self._text)
+            return _is_hinted(one.text, self._text)
         if one.kind is DetailKind.DATE or YEAR.fullmatch(one.key):
             return is_among(self._days, one.key)
         if ":" in one.key or "%" in one.key:
@@ -129,6 +131,15 @@ def _is_small(number: str) -> bool:
 def _joined(number: Detail, date: Detail, text: str) -> bool:
     """Return whether a number is the day of a date that names two: "7 and 8 March"."""
     return bool(re.search(re.escape(number.text) + _TO + re.escape(date.text), text))
+
+
+def _is_translated(text: str, sources: Iterable[str]) -> bool:
+    """Return whether a text is in another script than one of its sources: its names are, too.
+
+    >>> _is_translated("Ann lives in Singapore.", ["I moved", "安住在新加坡。"])
+    True
+    """
+    return any(_is_spaced(text) != _is_spaced(source) for source in sources)
 
 
 def _is_spaced(text: str) -> bool:

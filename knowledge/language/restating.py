@@ -10,7 +10,11 @@ SAME_SHARE = 2 / 3
 """Minimum share of the words of a text that another has which says the same or the opposite."""
 DENIED_WORDS = 2
 """Number of words beside a negation that it denies: "doesn't really like"."""
-_CLAUSE = re.compile(r"[,.;:!?\n…]|\b(?:but|and|because|though)\b|但|而|却|けど|から")
+_CLAUSE = re.compile(
+    r"[,.;:!?\n…]|\b(?:but|and|because|though)\b|但|而|却|けど|から"
+    r"|(?=不是|\bnot (?:the|an?|my|on|in|at)\b)"
+)
+"""What is between clauses, or before what is set against another: "on the 19th not the 9th"."""
 _DENIAL = re.compile(
     rf"{NEGATION.pattern}|(?<![特区區告分性级級个個辨送])[别別](?![人的墅处處致名扭])"
 )
@@ -79,13 +83,11 @@ def says_opposite(new: str, old: str, names: Iterable[str] = ()) -> bool:
 
 
 def _denies(clauses: Iterable[str], words: Set[str]) -> bool:
-    """Return whether clauses deny one of the words, and affirm none of those that they deny."""
-    denied, affirmed = set[str](), set[str]()
-    for clause in clauses:
-        beside = set(_beside_negations(clause))
-        denied |= beside
-        affirmed.update(word for word in _content_words(clause) if word not in beside)
-    return bool(words & denied) and not words & denied & affirmed
+    """Return whether clauses deny one of the words, and affirm none: "not X" and not "Y, not X"."""
+    telling = [clause for clause in clauses if words.intersection(_content_words(clause))]
+    if not all(map(_DENIAL.search, telling)):
+        return False
+    return any(words.intersection(_beside_negations(clause)) for clause in telling)
 
 
 def _beside_negations(clause: str) -> Iterator[str]:

@@ -41,6 +41,10 @@ def test_a_negation_that_is_added_or_lost_turns_the_words(old: str, new: str) ->
     ("old", "new"),
     [
         ("I have no car", "Ann lacks a car and cycles"),
+        ("it is the 19th of May, not the 9th", "It is on the 19th of May (the 9th was mistyped)."),
+        ("it is on the 19th of May not the 9th", "It is on the 19th of May (9th was mistyped)."),
+        ("我生日是3月16日不是3月6日", "主人的生日是3月16日（之前说的3月6日是打错了）。"),
+        ("14日じゃなくて21日からだった", "21日から（14日は見間違い）。"),
         ("No, I work at Google", "Ann works at Google."),
         ("I don't work at Google anymore", "Ann worked at Google until May 2026."),
         ("I don't smoke", "Ann stopped smoking"),

@@ -13,6 +13,7 @@ from functools import cached_property
 from souffleur.knowledge.language import counting
 from souffleur.knowledge.language.dates import YEAR
 from souffleur.knowledge.language.details import Detail, DetailKind, Material, missing
+from souffleur.knowledge.language.han_variants import to_simplified
 from souffleur.knowledge.language.lexical import is_spaced, split, terms
 from souffleur.knowledge.language.meant_dates import Days, days_meant, is_among, is_read
 from souffleur.knowledge.language.numerals import number_keys
@@ -55,8 +56,9 @@ class Grounds:
     def __init__(self, verdict: Verdict) -> None:
         self._verdict = verdict
         self._said = (*verdict.earlier, *verdict.said)
-        self._told = "\n".join(one.text for one in self._said)
-        self._text = "\n".join((self._told, *verdict.known, *verdict.called))
+        self._told = to_simplified("\n".join(one.text for one in self._said))
+        known = to_simplified("\n".join((*verdict.known, *verdict.called)))
+        self._text = f"{self._told}\n{known}"
 
     @cached_property
     def _material(self) -> Material:
@@ -77,15 +79,16 @@ class Grounds:
         Dates, counts and ages may follow from what was said. A content that says the opposite of
         its quote is unfounded as a whole.
         """
+        content, names = to_simplified(op.content), [to_simplified(one) for one in op.entities]
         opposite = says_opposite(op.content, op.quote, (*op.entities, *self._verdict.called))
         found = [op.content] if opposite else []
-        held = [one.content for one in targets]
-        alien = missing(op.content, "\n".join(held), op.entities)
+        held = [to_simplified(one.content) for one in targets]
+        alien = missing(content, "\n".join(held), names)
         if alien and len(self._text) <= MAX_COMPARED:
-            alien = [one for one in self._material.lacks(op.content, op.entities) if one in alien]
-            if _is_translated(op.content, (self._told, *held)):
+            alien = [one for one in self._material.lacks(content, names) if one in alien]
+            if _is_translated(content, (self._told, *held)):
                 alien = [one for one in alien if one.kind is not DetailKind.NAME]
-            found += [one.text for one in alien if not self._follows(one, alien, op)]
+            found += [one.text for one in alien if not self._follows(one, alien, content, names)]
         return found
 
     def is_unrelated(self, op: Update | Delete, target: Memory) -> bool:
@@ -107,7 +110,9 @@ class Grounds:
         found = set(terms(text)).difference(_ANYBODY, *map(terms, self._verdict.called))
         return {one for one in found if not one.isdigit() and not _LONE_KANA.fullmatch(one)}
 
-    def _follows(self, one: Detail, others: Iterable[Detail], op: Add | Update) -> bool:
+    def _follows(
+        self, one: Detail, others: Iterable[Detail], content: str, names: Iterable[str]
+    ) -> bool:
         """Return whether a detail that nothing has may follow from what was said."""
         if one.kind is DetailKind.NAME:
             return _is_hinted(one.text, self._text)
@@ -118,10 +123,10 @@ class Grounds:
             return in_words or bool(_HALVES.search(self._told))
         if one.key == "1" or (_is_small(one.key) and not self._is_read):
             return True
-        if any(_joined(one, date, op.content) for date in others if date.kind is DetailKind.DATE):
+        if any(_joined(one, date, content) for date in others if date.kind is DetailKind.DATE):
             return True
         on = self._said[-1].at.date() if self._said else None
-        return counting.follows(one, op.content, self._text, op.entities, on=on)
+        return counting.follows(one, content, self._text, names, on=on)
 
 
 def _is_small(number: str) -> bool:

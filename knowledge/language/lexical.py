@@ -10,6 +10,7 @@ from collections import defaultdict
 from zlib import crc32
 
 from souffleur.knowledge.engine.collection import Sparse
+from souffleur.knowledge.language.han_variants import spellings, to_simplified
 from souffleur.knowledge.language.plain_text import fold_width_and_case
 from souffleur.knowledge.language.stemming import STOP_WORDS, stem
 
@@ -34,6 +35,8 @@ _SPACED = rf"(?:[^\W_{_UNSPACED}]|[{_MARKS}](?<![{_UNSPACED}]))"
 _WORD = rf"{_SPACED}+(?:(?:(?<=\d)[.:](?=\d)|'){_SPACED}+)*"
 _WORDS = re.compile(_WORD)
 _RUNS = re.compile(rf"(?P<compound>{_WORD}(?:[-_.]{_WORD})*)|[{_UNSPACED}]+")
+_KANA = re.compile(r"[\u3041-\u30ff]")
+"""What tells Japanese, whose characters are other words: 机 is a desk, no 機."""
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _APOSTROPHES = str.maketrans("’‘ʼ＇", "''''")
 _PARTICLES = frozenset("的了吗呢吧啊呀哦嗯着过地得么嘛啦のはがをにへともでやだねよかなて")
@@ -72,14 +75,14 @@ def is_spaced(token: str) -> bool:
 
 
 def terms(text: str) -> list[str]:
-    """Return the terms of a text, in order and with repetitions.
+    """Return the terms of a text, in order and with repetitions, in simplified characters.
 
     >>> terms("The cats liked Python-3.11!")
     ['cat', 'like', 'python-3.11', 'python', '3.11']
-    >>> terms("我喜欢绿茶")
+    >>> terms("我喜歡綠茶")
     ['喜', '欢', '绿', '茶', '我喜', '喜欢', '欢绿', '绿茶']
     """
-    return [term for term, _ in _weighted(text)]
+    return [term for term, _ in _weighted(to_simplified(text))]
 
 
 def encode_document(text: str) -> Sparse:
@@ -90,7 +93,7 @@ def encode_document(text: str) -> Sparse:
     >>> encode_document("tea")
     Sparse(indices=(2391201714,), values=(1.2680115273775219,))
     """
-    found = terms(text)
+    found = [term for term, _ in _weighted(text)]
     counts: dict[int, int] = defaultdict(int)
     for term in found:
         counts[_number(term)] += 1
@@ -101,13 +104,19 @@ def encode_document(text: str) -> Sparse:
 def encode_query(text: str) -> Sparse:
     """Return each term once; a single character in a run has less weight than its pairs.
 
+    Chinese characters are looked for as traditional and as simplified ones.
+
     >>> encode_query("喝茶").values, encode_query("茶").values
     ((0.5, 1.0, 0.5), (1.0,))
+    >>> encode_query("绿") == encode_query("綠")
+    True
     """
     weights: dict[int, float] = {}
-    for term, weight in _weighted(text):
-        number = _number(term)
-        weights[number] = max(weight, weights.get(number, 0.0))
+    japanese = _KANA.search(text)
+    for term, weight in _weighted(text if japanese else to_simplified(text)):
+        for spelling in (term,) if japanese or is_spaced(term) else spellings(term):
+            number = _number(spelling)
+            weights[number] = max(weight, weights.get(number, 0.0))
     return _sparse(weights)
 
 

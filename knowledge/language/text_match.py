@@ -7,6 +7,7 @@ from itertools import chain, islice, takewhile
 from math import inf
 from typing import TypeVar
 
+from souffleur.knowledge.language.han_variants import to_simplified
 from souffleur.knowledge.language.lexical import is_spaced, split
 from souffleur.knowledge.language.numerals import number_keys
 from souffleur.knowledge.language.plain_text import fold_width_and_case
@@ -99,13 +100,15 @@ def _find_words(quote: str, text: str) -> bool:
     folded = fold_style(quote)
     if not set(_SIGNED.findall(folded)) <= set(_SIGNED.findall(fold_style(text))):
         return False
-    parts = [list(chain(*split(part))) for part in _ELLIPSIS.split(folded)]
+    parts = [list(chain(*split(part))) for part in _ELLIPSIS.split(to_simplified(folded))]
     names = {word.casefold() for word in _CAPITALISED.findall(quote)}
 
     def find_near(whole: list[str], part: list[str], at: int) -> int:
         return _find_near(whole, part, at, names)
 
-    return any(parts) and _follow(list(chain(*split(text))), filter(None, parts), find_near)
+    return any(parts) and _follow(
+        list(chain(*split(to_simplified(text)))), filter(None, parts), find_near
+    )
 
 
 def _find_near(whole: list[str], part: list[str], at: int, names: Set[str]) -> int:

@@ -29,6 +29,15 @@ async def test_a_common_name_says_nothing(base: KnowledgeBase) -> None:
     assert await led_to() == 0
 
 
+@pytest.mark.parametrize(("stored", "asked"), [("綠茶", "绿茶"), ("绿茶", "綠茶")])
+async def test_traditional_finds_simplified(base: KnowledgeBase, stored: str, asked: str) -> None:
+    """And the other way round, whatever the embedder makes of it."""
+    await keep(base, f"安喝{stored}。")
+    await keep(base, "安住在里昂。")
+    hits = await base.search(Query("ann", f"{asked}？", NOW, relevant=True))
+    assert [hit.memory.content for hit in hits] == [f"安喝{stored}。"]
+
+
 async def test_a_relation_leads_to_no_other_user(base: KnowledgeBase) -> None:
     """A link to another user's memory leads nowhere, now and as of then."""
     (theirs,) = await base.apply(verdict(an_add("Vet visit."), who=ActorKind.HOST, user_id="bob"))

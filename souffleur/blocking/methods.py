@@ -689,6 +689,7 @@ class KnowledgeMethods(Face):
 
         The verdict is written to the ledger before any memory changes; `turns` become `judged`
         with it. Applying the same verdict again changes nothing and returns the same entries.
+        What only may tell of something to be forgotten is hidden until a model has been asked.
         """
         found: LedgerEntries = self._wait(self._inner.apply, verdict, turns=turns)
         return found

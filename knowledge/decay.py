@@ -195,10 +195,9 @@ def has_faded(memory: Memory, now: datetime, policy: Policy) -> bool:
 
 
 def promoted(memory: Memory, now: datetime, policy: Policy) -> Memory:
-    """Return the memory after a review decided PROMOTE: core, and no longer decaying."""
-    return memory.model_copy(
-        update={"category": Category.CORE, "importance": policy.core_value, "anchor_at": now}
-    )
+    """Return the memory after a review decided PROMOTE: core, without decay or end."""
+    core = {"category": Category.CORE, "importance": policy.core_value, "expires_at": None}
+    return memory.model_copy(update={**core, "anchor_at": now})
 
 
 def gone_at(category: Category, born: datetime, policy: Policy) -> datetime | None:

@@ -159,24 +159,31 @@ def _single(op: Op, old: Memory, context: PlanContext) -> Memory:
             return old.model_copy(update={"sphere": SHARED})
         case Confirm():
             update = {"state": MemoryState.ACTIVE, "verified": True, "confidence": 1.0}
-            return old.model_copy(update={**update, "anchor_at": now})
+            until = _end_if_not_over(old, now, context.policy)
+            return old.model_copy(update={**update, "anchor_at": now, "expires_at": until})
         case Cue():
             return old.model_copy(update={"cues": op.cues})
         case Guard():
             return _guarding(op, old)
         case Edit():
             update = {"content": op.content, "verified": True, "source": Source.USER, "cues": ()}
-            return old.model_copy(update={**update, "anchor_at": now})
+            until = _end_if_not_over(old, now, context.policy)
+            return old.model_copy(update={**update, "anchor_at": now, "expires_at": until})
         case _:
             raise TypeError(f"no plan for {op.op}")
 
 
 def _restored(old: Memory, now: datetime, policy: Policy) -> Memory:
-    """Return a memory in use again, also if its time was over: it would be gone at once."""
-    over = old.expires_at is not None and old.expires_at <= now
-    until = decay.gone_at(old.category, now, policy) if over else old.expires_at
+    """Return a memory in use again."""
     update = {"state": MemoryState.ACTIVE, "anchor_at": now, "superseded_by": None}
+    until = _end_if_not_over(old, now, policy)
     return old.model_copy(update={**update, "valid_until": None, "expires_at": until})
+
+
+def _end_if_not_over(old: Memory, now: datetime, policy: Policy) -> datetime | None:
+    """Return when a memory expires that a person wants in use; it would be gone at once if over."""
+    over = old.expires_at is not None and old.expires_at <= now
+    return decay.gone_at(old.category, now, policy) if over else old.expires_at
 
 
 def _added(op: Add, context: PlanContext) -> Memory:
@@ -228,7 +235,7 @@ def _updated(op: Update, old: Memory, context: PlanContext) -> list[tuple[Memory
             "verified": verdict.by.who is ActorKind.USER,
             "valid_from": since,
             "valid_until": None,
-            "expires_at": op.expires_at or decay.gone_at(old.category, verdict.at, policy),
+            "expires_at": _new_end(op, old, context),
             "supersedes": (old.id,),
             "relations": _lasting(old.relations),
             "judged": (),
@@ -251,6 +258,13 @@ def _updated(op: Update, old: Memory, context: PlanContext) -> list[tuple[Memory
         update={"state": MemoryState.SUPERSEDED, "superseded_by": new.id, "valid_until": since}
     )
     return [(None, new), (old, gone)]
+
+
+def _new_end(op: Update, old: Memory, context: PlanContext) -> datetime | None:
+    """Return when new words expire; those that a model gives a core memory never do."""
+    if old.category is Category.CORE and context.verdict.by.who not in NO_MODELS:
+        return None
+    return op.expires_at or decay.gone_at(old.category, context.verdict.at, context.policy)
 
 
 def _home(old: Memory, kind: Kind, policy: Policy) -> dict[str, object]:

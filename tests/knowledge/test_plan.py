@@ -1,19 +1,30 @@
 """Plans: what new words, a merge and a change of kind make of a memory."""
 
+from collections.abc import Callable
+
 import pytest
 
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Due, Kind, Speaker
 from souffleur.knowledge.operation import (
+    Actor,
     ActorKind,
     Boost,
+    Confirm,
+    Edit,
+    Forget,
     Guard,
     Importance,
     Keep,
     Merge,
+    Op,
+    Promote,
+    Restore,
     Update,
 )
 from tests.build import NOW, an_add, by_hand, days, keep, verdict
+
+USER = Actor(who=ActorKind.USER)
 
 
 @pytest.mark.parametrize(
@@ -54,6 +65,42 @@ async def test_a_kind_that_changes_brings_its_way_of_life(base: KnowledgeBase) -
         new = (await by_hand(base, op)).changes[0].after
         lives.append((new.kind, new.category, new.grace_days))
     assert lives == [(Kind.LESSON, Category.SKILL, 30), (Kind.LESSON, Category.CORE, 0)]
+
+
+async def test_what_is_pinned_never_expires(base: KnowledgeBase) -> None:
+    """A plan that is made core has no end, nor has what replaces it; undo brings the end back."""
+    end = NOW + days(9)
+    plan = await keep(base, "Ann sees Zoe in May.", kind=Kind.TODO, expires_at=end)
+    pinned = await by_hand(base, Promote(target=plan.id, reason="r"))
+    assert (pinned.changes[0].after.expires_at, pinned.changes[0].after.due_at) == (None, None)
+    words = {"reason": "r", "quote": "in June", "content": "Ann sees Zoe in June."}
+    op = Update(target="m1", expires_at=end, **words)
+    told = verdict(op, user="I see Zoe in June", shown={"m1": plan.id}, name="judge")
+    (judged,) = await base.apply(told)
+    assert judged.changes[0].after.expires_at is None
+    for entry in (judged, pinned):
+        await base.undo(entry.id, by=USER, now=NOW, user_id=None)
+    assert (await base.get(plan.id, user_id=None)).expires_at == end
+
+
+def an_edit(**fields: str) -> Edit:
+    """An edit of what is told, by its target."""
+    return Edit(content=f"Ann saw Zoe: {fields['target']}", **fields)
+
+
+@pytest.mark.parametrize("op", [Confirm, Restore, an_edit])
+async def test_what_a_person_wants_in_use_is_not_gone_at_once(
+    base: KnowledgeBase, op: Callable[..., Op]
+) -> None:
+    """A time that is over is no end any more; one that is to come stays."""
+    ends = []
+    for end in (NOW - days(1), NOW + days(1)):
+        plan = await keep(base, f"Ann sees Zoe on {end:%d}.", kind=Kind.TODO, expires_at=end)
+        if op is Restore:
+            await by_hand(base, Forget(target=plan.id, reason="r"))
+        done = await by_hand(base, op(target=plan.id, reason="r"))
+        ends.append(done.changes[0].after.expires_at)
+    assert ends == [None, NOW + days(1)]
 
 
 async def test_a_merged_memory_has_what_its_parts_had(base: KnowledgeBase) -> None:

@@ -33,7 +33,7 @@ def spellings(text: str) -> Iterator[str]:
 def _simplified() -> Mapping[int, str]:
     lines = _TABLE.read_text(encoding="utf-8").splitlines()
     pairs = (pair for line in lines if not line.startswith("#") for pair in line.split())
-    return {ord(traditional): simplified for traditional, simplified in pairs}
+    return {ord(pair[0]): pair[1] for pair in pairs}
 
 
 @cache

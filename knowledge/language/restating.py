@@ -84,10 +84,10 @@ def says_opposite(new: str, old: str, names: Iterable[str] = ()) -> bool:
 
 def _denies(clauses: Iterable[str], words: Set[str]) -> bool:
     """Return whether clauses deny one of the words, and affirm none: "not X" and not "Y, not X"."""
-    telling = [clause for clause in clauses if words.intersection(_content_words(clause))]
+    telling = [clause for clause in clauses if words & set(_content_words(clause))]
     if not all(map(_DENIAL.search, telling)):
         return False
-    return any(words.intersection(_beside_negations(clause)) for clause in telling)
+    return any(words & set(_beside_negations(clause)) for clause in telling)
 
 
 def _beside_negations(clause: str) -> Iterator[str]:

@@ -1,1 +1,1 @@
-"""The judge, the graphs, and the door to a model."""
+"""What asks a model: the agents and their answers."""

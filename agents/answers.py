@@ -11,8 +11,8 @@ from pydantic_core import ErrorDetails, from_json
 from souffleur.agents.fields import MAX_ECHO_LENGTH, shorten
 from souffleur.agents.lines import parse_lines
 from souffleur.errors import AnswerError
-from souffleur.knowledge.language.plain_text import mend
-from souffleur.knowledge.language.thinking import without_thinking
+from souffleur.knowledge.text.plain import mend
+from souffleur.knowledge.text.thinking import without_thinking
 
 T = TypeVar("T", bound=BaseModel)
 

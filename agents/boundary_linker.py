@@ -13,9 +13,8 @@ from typing import TypedDict
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict
 
-from souffleur.agents.chat import Message, Usage
-from souffleur.agents.fields import Handle, Many, Remark
-from souffleur.agents.handles import Shown, by_handle
+from souffleur.agents.fields import Handle, Many, Remark, Shown, by_handle
+from souffleur.agents.model.chat import Message, Usage
 from souffleur.agents.rounds import (
     Context,
     Update,
@@ -25,8 +24,8 @@ from souffleur.agents.rounds import (
     run_graph,
     settled,
 )
+from souffleur.knowledge.boundaries import BoundaryTask, pair_mark
 from souffleur.knowledge.identity import reading_sphere
-from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import (
     Actor,
@@ -38,7 +37,7 @@ from souffleur.knowledge.operation import (
     Verdict,
     derive_id,
 )
-from souffleur.knowledge.upkeep.boundaries import BoundaryTask, pair_mark
+from souffleur.knowledge.text.plain import single_line
 from souffleur.prompts import render, stamp
 
 

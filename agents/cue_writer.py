@@ -12,9 +12,8 @@ from typing import TypedDict
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict
 
-from souffleur.agents.chat import Message, Usage
-from souffleur.agents.fields import MAX_CUE_LENGTH, Cues, Handle, Many, Remark
-from souffleur.agents.handles import Shown, by_handle
+from souffleur.agents.fields import MAX_CUE_LENGTH, Cues, Handle, Many, Remark, Shown, by_handle
+from souffleur.agents.model.chat import Message, Usage
 from souffleur.agents.rounds import (
     Context,
     Update,
@@ -25,7 +24,6 @@ from souffleur.agents.rounds import (
     settled,
 )
 from souffleur.knowledge.identity import reading_sphere
-from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import (
     Actor,
@@ -37,6 +35,7 @@ from souffleur.knowledge.operation import (
     Verdict,
     derive_id,
 )
+from souffleur.knowledge.text.plain import single_line
 from souffleur.prompts import render, stamp
 
 

@@ -7,13 +7,13 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.fields import Cues, Many, Names, Note, Remark
-from souffleur.knowledge.language import counting
-from souffleur.knowledge.language.plain_text import is_blank, single_line
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.operation import Add, Forget, Op, Update
 from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.secrets import find_secret
-from souffleur.knowledge.talk.session import Segment
+from souffleur.knowledge.session import Segment
+from souffleur.knowledge.text import counting
+from souffleur.knowledge.text.plain import is_blank, single_line
 
 MAX_FIELD_LENGTH = 400
 """Maximum characters of an episode's line, and of each of its facts."""

@@ -2,15 +2,26 @@
 
 import re
 from calendar import monthrange
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Annotated, Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BeforeValidator
 
-from souffleur.knowledge.language.plain_text import is_blank, single_line
+from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.privacy.handling import EVERYTHING
 from souffleur.knowledge.privacy.secrets import find_secret
+from souffleur.knowledge.text.plain import is_blank, single_line
+
+Shown = Mapping[str, Memory]
+"""Memories by the handles under which the model saw them."""
+
+
+def by_handle(memories: Iterable[Memory], letter: str = "m") -> dict[str, Memory]:
+    """Return memories by their handles, in this order."""
+    return {f"{letter}{place}": memory for place, memory in enumerate(memories, start=1)}
+
 
 T = TypeVar("T")
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from loguru import logger
 from pydantic import BaseModel, ConfigDict
 
-from souffleur.agents.behalf import on_behalf_of
 from souffleur.agents.fields import Handle, Remark
+from souffleur.agents.model.chat import on_behalf_of
 from souffleur.agents.rounds import Context, ask_with_repair, rules_for
 from souffleur.errors import AnswerError, EndpointError, RecordingError
-from souffleur.knowledge.forgetting import Doubt
-from souffleur.knowledge.language.plain_text import clip, single_line
+from souffleur.knowledge.forgetting.request import Doubt
+from souffleur.knowledge.text.plain import clip, single_line
 from souffleur.prompts import render, spoken_in, written_in
 
 MAX_LINE = 300

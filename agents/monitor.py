@@ -11,16 +11,9 @@ from typing import TypedDict
 
 from langgraph.runtime import Runtime
 
-from souffleur.agents.chat import Message, Usage
-from souffleur.agents.exchange import (
-    Persona,
-    clock,
-    list_known,
-    list_pairs,
-    talk,
-    turns_to_judge,
-)
-from souffleur.agents.handles import by_handle
+from souffleur.agents.brief import Persona, clock, list_known, list_pairs, talk, turns_to_judge
+from souffleur.agents.fields import by_handle
+from souffleur.agents.model.chat import Message, Usage
 from souffleur.agents.rounds import (
     Context,
     Update,
@@ -39,11 +32,9 @@ from souffleur.agents.verdict import (
     to_ops,
 )
 from souffleur.knowledge.check import MAX_OPS, MENDABLE, CheckContext, named_ids, refuse
-from souffleur.knowledge.finding.search import Query
 from souffleur.knowledge.grounding import Grounds
 from souffleur.knowledge.identity import knows
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.language.lexical import split
 from souffleur.knowledge.memory import Kind, Memory
 from souffleur.knowledge.operation import (
     Actor,
@@ -54,8 +45,10 @@ from souffleur.knowledge.operation import (
     Update as Replace,
     Verdict,
 )
-from souffleur.knowledge.talk.session import talk_began
-from souffleur.knowledge.talk.turn import Turn, verdict_id
+from souffleur.knowledge.search.memories import Query
+from souffleur.knowledge.search.words import split
+from souffleur.knowledge.session import talk_began
+from souffleur.knowledge.turn import Turn, verdict_id
 from souffleur.prompts import render
 
 MOST_SHOWN = 24

@@ -12,8 +12,8 @@ from langgraph.graph import END, START, StateGraph
 from langsmith import tracing_context
 from pydantic import BaseModel
 
-from souffleur.agents.chat import Message, Usage
-from souffleur.agents.exchange import Persona, formerly, persona_of
+from souffleur.agents.brief import Persona, formerly, persona_of
+from souffleur.agents.model.chat import Message, Usage
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.knowledge_base import KnowledgeBase

@@ -8,10 +8,10 @@ from typing import Generic, TypeVar
 from pydantic import BaseModel
 
 from souffleur.agents.answers import MAX_ANSWER_LENGTH, read_answer
-from souffleur.agents.chat import Chat, Form, Message, Reply, Request, Usage
-from souffleur.agents.concessions import Asker, Manner
 from souffleur.agents.fields import shorten
 from souffleur.agents.lines import INSTRUCTION, OPS, SPECIAL
+from souffleur.agents.model.chat import Chat, Form, Message, Reply, Request, Usage
+from souffleur.agents.model.concessions import Asker, Manner
 from souffleur.agents.schema import Schema, portable_schema
 from souffleur.errors import AnswerError
 

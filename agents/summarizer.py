@@ -11,9 +11,9 @@ from typing import TypedDict
 
 from langgraph.runtime import Runtime
 
-from souffleur.agents.chat import Message, Usage
+from souffleur.agents.brief import NONE, Persona, clock, talk, turns_to_judge
 from souffleur.agents.episode import EpisodeAnswer, faults, to_ops, unfounded
-from souffleur.agents.exchange import NONE, Persona, clock, talk, turns_to_judge
+from souffleur.agents.model.chat import Message, Usage
 from souffleur.agents.rounds import (
     Context,
     Update,
@@ -26,7 +26,6 @@ from souffleur.agents.rounds import (
 )
 from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import (
     Actor,
@@ -37,8 +36,9 @@ from souffleur.knowledge.operation import (
     Verdict,
     derive_id,
 )
-from souffleur.knowledge.talk.session import MIN_EPISODE_MESSAGES, Segment
-from souffleur.knowledge.talk.turn import Turn
+from souffleur.knowledge.session import MIN_EPISODE_MESSAGES, Segment
+from souffleur.knowledge.text.plain import single_line
+from souffleur.knowledge.turn import Turn
 from souffleur.prompts import render
 
 

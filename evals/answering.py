@@ -18,7 +18,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from souffleur.agents.recording import Recorder, prune
+from souffleur.agents.model.recording import Recorder, prune
 from souffleur.errors import DialogueError, SettingsError
 from souffleur.evals.command import (
     Embedder,

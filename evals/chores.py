@@ -10,9 +10,9 @@ from rich.table import Table
 
 from souffleur import Souffleur
 from souffleur.errors import StoreError
-from souffleur.knowledge.backup import restore
-from souffleur.knowledge.engine.collection import Collection, Filter, Point, read_pages
-from souffleur.knowledge.store import StoreLocation, open_collections, stored_dimension
+from souffleur.knowledge.store.backup import restore
+from souffleur.knowledge.store.engine.collection import Collection, Filter, Point, read_pages
+from souffleur.knowledge.store.opening import StoreLocation, open_collections, stored_dimension
 
 
 @dataclass(frozen=True)

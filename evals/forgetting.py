@@ -19,7 +19,8 @@ import typer
 from loguru import logger
 from rich.console import Console
 
-from souffleur.agents.recording import Player
+from souffleur.agents.model.recording import Player
+from souffleur.api import Souffleur
 from souffleur.evals.command import make_app, start
 from souffleur.evals.suite.fixture import open_fixture, perform_run
 from souffleur.evals.suite.residue import found_in
@@ -27,10 +28,9 @@ from souffleur.evals.suite.runner import recording_of
 from souffleur.evals.suite.scratch import scratch
 from souffleur.evals.suite.script import RunPart, Script, find_scripts, read_script
 from souffleur.evals.suite.scripted_chat import ScriptedChat
-from souffleur.knowledge.engine.collection import Filter, read_all
 from souffleur.knowledge.memory import NARRATIVE
+from souffleur.knowledge.store.engine.collection import Filter, read_all
 from souffleur.replay import as_recorded, replay
-from souffleur.runtime import Souffleur
 from souffleur.settings import default_settings
 
 SHORTEST = 4

@@ -22,9 +22,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from souffleur.agents.chat import Chat
-from souffleur.agents.recording import Recorder, prune
+from souffleur.agents.model.chat import Chat
+from souffleur.agents.model.recording import Recorder, prune
 from souffleur.agents.structured_chat import StructuredChat
+from souffleur.api import Souffleur
 from souffleur.evals.command import (
     Embedder,
     OnlyEstimate,
@@ -50,14 +51,13 @@ from souffleur.evals.sets.halumem_scores import Rate, measure
 from souffleur.evals.suite.fixture import Listener, to_op_records
 from souffleur.evals.suite.model_source import open_source, source_settings
 from souffleur.evals.suite.scratch import scratch
-from souffleur.knowledge.finding.search import Query
 from souffleur.knowledge.operation import ActorKind
-from souffleur.knowledge.talk.turn import TurnState
+from souffleur.knowledge.search.memories import Query
+from souffleur.knowledge.turn import TurnState
 from souffleur.prompts import render
+from souffleur.recall.tokens import estimate_tokens
 from souffleur.replay import Played, clock_for, replay
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
-from souffleur.whispering.tokens import estimate_tokens
 
 UPDATE_SEARCH_LIMIT = 10
 """Number of search results for an update, as in the paper's code."""

@@ -19,7 +19,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from souffleur.agents.recording import Recorder, prune
+from souffleur.agents.model.recording import Recorder, prune
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.evals.command import Record, Recorded, ToJson, make_app, need_one_mode, start
 from souffleur.evals.minilm import yardstick

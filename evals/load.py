@@ -19,12 +19,12 @@ from rich.console import Console
 from rich.table import Table
 
 from souffleur import Reply, Request, Settings, Souffleur
-from souffleur.agents.chat import Usage
-from souffleur.background.grouping import USUAL_TURNS_PER_CALL
+from souffleur.agents.model.chat import Usage
 from souffleur.evals.command import ToJson, make_app
 from souffleur.evals.suite.scratch import scratch
 from souffleur.evals.suite.script import TalkPart, find_scripts, read_script
-from souffleur.whispering.tokens import estimate_tokens
+from souffleur.recall.tokens import estimate_tokens
+from souffleur.service.judging import USUAL_TURNS_PER_CALL
 
 PARALLEL = (32, 64, 128, 500)
 """Values of `parallel_users` that are tried."""

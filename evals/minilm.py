@@ -21,9 +21,9 @@ from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
 from souffleur.errors import EmbedderError
-from souffleur.knowledge.embedding.embedder import Embedder
-from souffleur.knowledge.embedding.hash_embeddings import HashEmbeddings
-from souffleur.knowledge.language.lexical import is_spaced, split
+from souffleur.knowledge.search.embedder import Embedder
+from souffleur.knowledge.search.hash_embeddings import HashEmbeddings
+from souffleur.knowledge.search.words import is_spaced, split
 
 DIMENSION = 384
 RELEVANCE_FLOOR = 0.12

@@ -28,7 +28,7 @@ from souffleur.evals.speed.contest import Entry, contest, ratios, report_contest
 from souffleur.evals.speed.page import to_html
 from souffleur.evals.speed.rivals import RIVALS, find_rivals
 from souffleur.evals.speed.timing import Operation, Timing, timing_of
-from souffleur.knowledge.memory_codec import embedded_point
+from souffleur.knowledge.store.codecs import embedded_point
 
 STORE_SIZES = (1_000, 10_000, 100_000)
 """Number of memories of the measured user."""

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from souffleur.agents.recording import Recorder, prune
+from souffleur.agents.model.recording import Recorder, prune
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.evals.command import Record, Recorded, ToJson, make_app, need_one_mode, start
 from souffleur.evals.suite.life import Life, Statement, read_life

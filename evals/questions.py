@@ -19,18 +19,18 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict
 from rich.console import Console
 from rich.markup import escape
 
-from souffleur.agents.chat import Chat, Message, Request
-from souffleur.agents.recording import Recorder, prune
+from souffleur.agents.model.chat import Chat, Message, Request
+from souffleur.agents.model.recording import Recorder, prune
+from souffleur.api import Souffleur
 from souffleur.dialogue import Dialogue, read_dialogue
 from souffleur.evals.command import Record, Recorded, make_app, need_one_mode, start
 from souffleur.evals.suite.model_source import open_source, source_settings
 from souffleur.evals.suite.scratch import scratch
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.prompts import language_of, render
+from souffleur.recall.compose import Recall
 from souffleur.replay import clock_for, replay, settings_for
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
-from souffleur.whispering.whisper import Recall
 
 
 class Question(BaseModel):

@@ -20,23 +20,23 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from souffleur.agents.exchange import Persona
+from souffleur.agents.brief import Persona
 from souffleur.errors import DialogueError
 from souffleur.evals.command import Embedder as Named, SetFile, SetName, ToJson, make_app, start
 from souffleur.evals.minilm import yardstick
 from souffleur.evals.sets.conversation import Conversation, Doc, Question, pool
 from souffleur.evals.sets.registry import POOLED, read_set
 from souffleur.evals.sets.retrieval_result import RECALL_DEPTHS, QuestionRanks, as_json, report
-from souffleur.knowledge.embedding.embedder import Embedder, make_embedder
-from souffleur.knowledge.finding.search import Query, Scope
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.language.times import find_period
 from souffleur.knowledge.policy import COMPANION
-from souffleur.knowledge.store import StoreLocation, open_knowledge
-from souffleur.knowledge.talk.turn import Turn, turn_point_id
+from souffleur.knowledge.search.embedder import Embedder, make_embedder
+from souffleur.knowledge.search.memories import Query, Scope
+from souffleur.knowledge.search.periods import find_period
+from souffleur.knowledge.store.opening import StoreLocation, open_knowledge
+from souffleur.knowledge.turn import Turn, turn_point_id
+from souffleur.recall.gather import Asked, whisper_for
+from souffleur.recall.tokens import estimate_tokens
 from souffleur.settings import Settings
-from souffleur.whispering.recollection import Asked, whisper_for
-from souffleur.whispering.tokens import estimate_tokens
 
 UNDATED_START = datetime(2020, 1, 1, tzinfo=UTC)
 """Assumed start of conversations that have no times."""

@@ -18,8 +18,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from souffleur.agents.exchange import Persona
-from souffleur.agents.recording import Recorder, prune
+from souffleur.agents.brief import Persona
+from souffleur.agents.model.recording import Recorder, prune
 from souffleur.agents.reviewer import MemoryReviewer
 from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
@@ -27,13 +27,13 @@ from souffleur.evals.command import Record, Recorded, make_app, need_one_mode, s
 from souffleur.evals.suite.model_source import open_source, source_settings
 from souffleur.evals.suite.scratch import scratch
 from souffleur.knowledge import decay
-from souffleur.knowledge.embedding.embedder import make_embedder
 from souffleur.knowledge.memory import Evidence, Kind, Memory, Speaker
-from souffleur.knowledge.migration import put_memories
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.policy import COMPANION
-from souffleur.knowledge.store import StoreLocation, open_knowledge
-from souffleur.knowledge.talk.turn import Turn, turn_point_id
+from souffleur.knowledge.search.embedder import make_embedder
+from souffleur.knowledge.store.migration import put_memories
+from souffleur.knowledge.store.opening import StoreLocation, open_knowledge
+from souffleur.knowledge.turn import Turn, turn_point_id
 
 ZONE = ZoneInfo("Asia/Shanghai")
 PARALLEL_CASES = 6

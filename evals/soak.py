@@ -23,7 +23,7 @@ from souffleur.collector import spare_what_lasts
 from souffleur.evals.command import ToJson, make_app
 from souffleur.evals.performance import instant
 from souffleur.evals.suite.scratch import scratch
-from souffleur.knowledge.talk.turn import TurnState
+from souffleur.knowledge.turn import TurnState
 
 LOOK_PAUSE = 0.001
 """Seconds between two looks at whether the event loop is free."""

@@ -10,7 +10,7 @@ from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 
 from souffleur import Souffleur
-from souffleur.langchain import SouffleurMiddleware, SouffleurStore, Talk, label
+from souffleur.integrations.langchain import SouffleurMiddleware, SouffleurStore, Talk, label
 
 
 @tool

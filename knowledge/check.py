@@ -8,7 +8,6 @@ from itertools import islice
 
 from souffleur.knowledge.grounding import Grounds
 from souffleur.knowledge.identity import COMMON, SHARED
-from souffleur.knowledge.language.text_match import adds_nothing, find_quote, says_same
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState, Speaker
 from souffleur.knowledge.operation import (
     ActorKind,
@@ -31,6 +30,7 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group, SpecialCategory
 from souffleur.knowledge.privacy.secrets import find_secret
+from souffleur.knowledge.text.match import adds_nothing, find_quote, says_same
 
 MAX_OPS = 8
 """For one turn; cues and guards, which change nothing that is known, are not counted."""

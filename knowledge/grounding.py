@@ -10,18 +10,17 @@ from collections.abc import Iterable
 from difflib import SequenceMatcher
 from functools import cached_property
 
-from souffleur.knowledge.language import counting
-from souffleur.knowledge.language.dates import YEAR
-from souffleur.knowledge.language.details import Detail, DetailKind, Material, missing
-from souffleur.knowledge.language.han_variants import to_simplified
-from souffleur.knowledge.language.lexical import is_spaced, split, terms
-from souffleur.knowledge.language.meant_dates import Days, days_meant, is_among, is_read
-from souffleur.knowledge.language.numerals import number_keys
-from souffleur.knowledge.language.restating import says_opposite
-from souffleur.knowledge.language.stemming import STOP_WORDS
-from souffleur.knowledge.language.text_match import find_quote, normalize_text
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import Add, Delete, Update, Verdict
+from souffleur.knowledge.search.words import STOP_WORDS, is_spaced, split, terms
+from souffleur.knowledge.text import counting
+from souffleur.knowledge.text.dates import YEAR
+from souffleur.knowledge.text.details import Detail, DetailKind, Material, missing
+from souffleur.knowledge.text.han_variants import to_simplified
+from souffleur.knowledge.text.match import find_quote, normalize_text
+from souffleur.knowledge.text.meant_dates import Days, days_meant, is_among, is_read
+from souffleur.knowledge.text.numerals import number_keys
+from souffleur.knowledge.text.restating import says_opposite
 
 MAX_COMPARED = 12_000
 """Maximum characters with which names, numbers and dates are compared."""

@@ -7,8 +7,8 @@ of its own for what it is told; everything else is in the common sphere.
 from functools import lru_cache
 
 from souffleur.errors import IdentityError
-from souffleur.knowledge.engine.collection import AnyOf, Condition, Is, Missing, OneOf
-from souffleur.knowledge.language.plain_text import is_blank, mend
+from souffleur.knowledge.store.engine.collection import AnyOf, Condition, Is, Missing, OneOf
+from souffleur.knowledge.text.plain import is_blank, mend
 
 MAX_ID_LENGTH = 512
 """Maximum characters of an id."""

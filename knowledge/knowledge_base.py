@@ -10,39 +10,16 @@ from weakref import WeakValueDictionary
 
 from souffleur.errors import NotFoundError, UndoError
 from souffleur.field_docs import explain_fields
-from souffleur.knowledge import erasing, undo
-from souffleur.knowledge.choices import Choices
+from souffleur.knowledge import undo
 from souffleur.knowledge.decay import by_age, effective, near_expiries
-from souffleur.knowledge.embedding.embedder import Embedder
-from souffleur.knowledge.engine.cached import CachedCollection
-from souffleur.knowledge.engine.collection import (
-    Between,
-    Collection,
-    Condition,
-    Filter,
-    Is,
-    OneOf,
-    Order,
-    Point,
-    Search as VectorSearch,
-    read_all,
+from souffleur.knowledge.forgetting.request import MOST_DOUBTFUL, Doubt, JudgeTold, doubts_of
+from souffleur.knowledge.forgetting.trace import (
+    DOUBTFUL,
+    MAY_TELL,
+    TopicPreview,
+    Trace,
+    removal_notes,
 )
-from souffleur.knowledge.erasing import Erased
-from souffleur.knowledge.finding.search import (
-    CLEARLY_MEANT,
-    INSTANT,
-    Found,
-    Query,
-    Scope,
-    expired_conditions,
-    memories_filter,
-    ranking_key,
-    search,
-    search_turns,
-    turns_filter,
-)
-from souffleur.knowledge.finding.valued import KeptValued, Valued
-from souffleur.knowledge.forgetting import MOST_DOUBTFUL, Doubt, JudgeTold, doubts_of
 from souffleur.knowledge.identity import (
     COMMON,
     EVERY_SPHERE,
@@ -52,11 +29,7 @@ from souffleur.knowledge.identity import (
     sphere_conditions,
     user_conditions,
 )
-from souffleur.knowledge.introductions import People
-from souffleur.knowledge.items import Items
-from souffleur.knowledge.journal import Journal, to_entry
 from souffleur.knowledge.memory import NARRATIVE, Category, Due, Memories, Memory, MemoryState
-from souffleur.knowledge.memory_codec import fingerprint, to_memories, to_memory
 from souffleur.knowledge.operation import (
     Actor,
     ActorKind,
@@ -80,16 +53,54 @@ from souffleur.knowledge.proposals import (
     replaced,
     seen,
 )
-from souffleur.knowledge.reading import read_each, read_matching
-from souffleur.knowledge.removal.order import Forgotten, Removal, Stage, forgotten, make_order
-from souffleur.knowledge.removal.removals import Removals
-from souffleur.knowledge.removal.trace import DOUBTFUL, MAY_TELL, TopicPreview, Trace, removal_notes
-from souffleur.knowledge.sessions import Sessions
-from souffleur.knowledge.talk.talk_codec import masked_reader
-from souffleur.knowledge.talk.turn import Turn, shorten
-from souffleur.knowledge.upkeep.embedding_anew import fill
-from souffleur.knowledge.upkeep.schema import Brought, Progress, bring_up
-from souffleur.knowledge.users import UserSummary, list_users
+from souffleur.knowledge.search.browsing import KeptValued, Valued
+from souffleur.knowledge.search.embedder import Embedder
+from souffleur.knowledge.search.memories import (
+    CLEARLY_MEANT,
+    INSTANT,
+    Found,
+    Query,
+    Scope,
+    expired_conditions,
+    memories_filter,
+    ranking_key,
+    search,
+    search_turns,
+    turns_filter,
+)
+from souffleur.knowledge.store import erasing
+from souffleur.knowledge.store.choices import Choices
+from souffleur.knowledge.store.codecs import fingerprint, masked_reader, to_memories, to_memory
+from souffleur.knowledge.store.embedding_anew import fill
+from souffleur.knowledge.store.engine.cache import CachedCollection
+from souffleur.knowledge.store.engine.collection import (
+    Between,
+    Collection,
+    Condition,
+    Filter,
+    Is,
+    OneOf,
+    Order,
+    Point,
+    Search as VectorSearch,
+    read_all,
+)
+from souffleur.knowledge.store.erasing import Erased
+from souffleur.knowledge.store.introductions import People, UserSummary, list_users
+from souffleur.knowledge.store.items import Items
+from souffleur.knowledge.store.ledger import Journal, to_entry
+from souffleur.knowledge.store.reading import read_each, read_matching
+from souffleur.knowledge.store.schema import Brought, Progress, bring_up
+from souffleur.knowledge.store.sessions import Sessions
+from souffleur.knowledge.store.topics import (
+    Forgotten,
+    Removal,
+    Removals,
+    Stage,
+    forgotten,
+    make_order,
+)
+from souffleur.knowledge.turn import Turn, shorten
 from souffleur.knowledge.watching import UNWATCHED, Watch
 from souffleur.knowledge.writer import Writer
 

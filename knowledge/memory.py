@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
 from souffleur.field_docs import explain_fields
-from souffleur.knowledge.language.plain_text import clean, is_blank
+from souffleur.knowledge.text.plain import clean, is_blank
 
 SCHEMA_VERSION = 1
 """Version of the payload below; stored with the data."""

@@ -14,12 +14,12 @@ from pydantic import AfterValidator, AwareDatetime, Field, ValidationError
 
 from souffleur.errors import SettingsError
 from souffleur.field_docs import explain_fields
-from souffleur.knowledge.engine.collection import Point
 from souffleur.knowledge.identity import COMMON, own_sphere
-from souffleur.knowledge.language.plain_text import is_blank, mend, single_line, without_controls
 from souffleur.knowledge.memory import Frozen, Number
 from souffleur.knowledge.operation import IDS_KNOWN, derive_id
-from souffleur.knowledge.reading import describe_faults, read
+from souffleur.knowledge.store.engine.collection import Point
+from souffleur.knowledge.store.reading import describe_faults, read
+from souffleur.knowledge.text.plain import is_blank, mend, single_line, without_controls
 
 MAX_NAME_LENGTH = 60
 """Maximum characters of a title or a name."""

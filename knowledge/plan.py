@@ -6,7 +6,6 @@ from datetime import datetime
 
 from souffleur.knowledge import decay
 from souffleur.knowledge.identity import SHARED
-from souffleur.knowledge.language.text_match import find_quote
 from souffleur.knowledge.memory import (
     GUARDS,
     NARRATIVE,
@@ -47,6 +46,7 @@ from souffleur.knowledge.operation import (
     entry_id,
 )
 from souffleur.knowledge.policy import Policy
+from souffleur.knowledge.text.match import find_quote
 
 _AGAINST = "contradicts"
 

@@ -21,8 +21,8 @@ from souffleur.knowledge.operation import (
     derive_id,
     entry_id,
 )
-from souffleur.knowledge.reading import describe_faults
-from souffleur.knowledge.talk.turn import Turn
+from souffleur.knowledge.store.reading import describe_faults
+from souffleur.knowledge.turn import Turn
 
 LAPSES_AFTER = timedelta(days=30)
 """How long a proposal waits for the user's answer."""

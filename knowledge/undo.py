@@ -6,12 +6,12 @@ from typing import TypeVar
 
 from souffleur.errors import UndoError
 from souffleur.knowledge import decay
-from souffleur.knowledge.forgetting import told_again
-from souffleur.knowledge.language.text_match import find_quote
+from souffleur.knowledge.forgetting.request import told_again
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.operation import Actor, Change, LedgerEntry, derive_id
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.talk.turn import Turn
+from souffleur.knowledge.text.match import find_quote
+from souffleur.knowledge.turn import Turn
 
 T = TypeVar("T")
 

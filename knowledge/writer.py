@@ -8,10 +8,7 @@ from typing import Any
 
 from souffleur.errors import MemoryOffError, NotFoundError
 from souffleur.knowledge import check, undo
-from souffleur.knowledge.choices import Choices
-from souffleur.knowledge.embedding.embedder import Embedder
-from souffleur.knowledge.engine.collection import Collection, Filter, Is, Point
-from souffleur.knowledge.forgetting import (
+from souffleur.knowledge.forgetting.request import (
     doubts_of,
     spared,
     with_what_tells_it,
@@ -19,10 +16,7 @@ from souffleur.knowledge.forgetting import (
 )
 from souffleur.knowledge.grounding import Grounds
 from souffleur.knowledge.identity import SHARED, knows, sphere_conditions
-from souffleur.knowledge.introductions import People
-from souffleur.knowledge.journal import Journal, to_entry
 from souffleur.knowledge.memory import Category, Memory, MemoryState
-from souffleur.knowledge.memory_codec import embedded_point, fingerprint, to_memories
 from souffleur.knowledge.operation import (
     Actor,
     ActorKind,
@@ -43,10 +37,15 @@ from souffleur.knowledge.preferences import Preferences, preferences_id, to_pref
 from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.secrets import mask
 from souffleur.knowledge.proposals import seen
-from souffleur.knowledge.reading import read_each
-from souffleur.knowledge.sessions import Sessions
-from souffleur.knowledge.talk.talk_codec import to_turn
-from souffleur.knowledge.talk.turn import Turn, TurnState
+from souffleur.knowledge.search.embedder import Embedder
+from souffleur.knowledge.store.choices import Choices
+from souffleur.knowledge.store.codecs import embedded_point, fingerprint, to_memories, to_turn
+from souffleur.knowledge.store.engine.collection import Collection, Filter, Is, Point
+from souffleur.knowledge.store.introductions import People
+from souffleur.knowledge.store.ledger import Journal, to_entry
+from souffleur.knowledge.store.reading import read_each
+from souffleur.knowledge.store.sessions import Sessions
+from souffleur.knowledge.turn import Turn, TurnState
 
 LedgerEntries = list[LedgerEntry]
 Vector = tuple[float, ...]

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 from loguru import logger
 
 if TYPE_CHECKING:
-    from souffleur.agents.chat import Chat, Message, Reply, Request, Usage
-    from souffleur.agents.exchange import Persona
-    from souffleur.background.intake import Receipt
+    from souffleur.agents.brief import Persona
+    from souffleur.agents.model.chat import Chat, Message, Reply, Request, Usage
+    from souffleur.api import Souffleur
     from souffleur.blocking.memory import BlockingSouffleur
     from souffleur.cast import Cast
     from souffleur.errors import (
@@ -39,13 +39,9 @@ if TYPE_CHECKING:
         UnreadableError,
     )
     from souffleur.health import Health
-    from souffleur.knowledge.backup_file import BackupManifest
-    from souffleur.knowledge.erasing import Erased
-    from souffleur.knowledge.export_file import Exported
-    from souffleur.knowledge.finding.search import Found, Query, Scope
-    from souffleur.knowledge.importing import Imported
+    from souffleur.integrations.importers.arriving import ImportSource
+    from souffleur.knowledge.forgetting.trace import TopicPreview, Trace
     from souffleur.knowledge.knowledge_base import KnowledgeBase
-    from souffleur.knowledge.language.times import Period
     from souffleur.knowledge.memory import (
         Category,
         Due,
@@ -70,20 +66,24 @@ if TYPE_CHECKING:
     from souffleur.knowledge.people import Everybody, Person, PersonaCard
     from souffleur.knowledge.policy import DecayRule, Policy
     from souffleur.knowledge.preferences import Preferences
-    from souffleur.knowledge.removal.order import Forgotten
-    from souffleur.knowledge.removal.trace import TopicPreview, Trace
-    from souffleur.knowledge.talk.turn import Turn, TurnState
-    from souffleur.knowledge.upkeep.quality import Quality
-    from souffleur.knowledge.users import UserSummary
+    from souffleur.knowledge.search.memories import Found, Query, Scope
+    from souffleur.knowledge.search.periods import Period
+    from souffleur.knowledge.store.backup_file import BackupManifest
+    from souffleur.knowledge.store.erasing import Erased
+    from souffleur.knowledge.store.export import Exported
+    from souffleur.knowledge.store.importing import Imported
+    from souffleur.knowledge.store.introductions import UserSummary
+    from souffleur.knowledge.store.topics import Forgotten
+    from souffleur.knowledge.turn import Turn, TurnState
     from souffleur.lookup import Stats
-    from souffleur.moving.arriving import ImportSource
     from souffleur.notices import Notice
-    from souffleur.runs.run import RunItem, RunLimits, RunOptions, RunResult
-    from souffleur.runtime import Souffleur
+    from souffleur.recall.compose import Recall
+    from souffleur.recall.gather import Past
+    from souffleur.recall.rendering import Reference
+    from souffleur.report.quality import Quality
+    from souffleur.service.intake import Receipt
+    from souffleur.service.run import RunItem, RunLimits, RunOptions, RunResult
     from souffleur.settings import Settings
-    from souffleur.whispering.recollection import Past
-    from souffleur.whispering.references import Reference
-    from souffleur.whispering.whisper import Recall
 
     __version__: str
     """The version of the installed package."""
@@ -93,72 +93,72 @@ _HOMES = {
     "ActorKind": "souffleur.knowledge.operation",
     "AnswerError": "souffleur.errors",
     "BackupError": "souffleur.errors",
-    "BackupManifest": "souffleur.knowledge.backup_file",
+    "BackupManifest": "souffleur.knowledge.store.backup_file",
     "BlockingError": "souffleur.errors",
     "BlockingSouffleur": "souffleur.blocking.memory",
     "BudgetError": "souffleur.errors",
     "Cast": "souffleur.cast",
     "Category": "souffleur.knowledge.memory",
     "Change": "souffleur.knowledge.operation",
-    "Chat": "souffleur.agents.chat",
+    "Chat": "souffleur.agents.model.chat",
     "DecayRule": "souffleur.knowledge.policy",
     "DialogueError": "souffleur.errors",
     "Due": "souffleur.knowledge.memory",
     "EmbedderError": "souffleur.errors",
     "EndpointError": "souffleur.errors",
-    "Erased": "souffleur.knowledge.erasing",
-    "Exported": "souffleur.knowledge.export_file",
+    "Erased": "souffleur.knowledge.store.erasing",
+    "Exported": "souffleur.knowledge.store.export",
     "Everybody": "souffleur.knowledge.people",
     "Evidence": "souffleur.knowledge.memory",
-    "Forgotten": "souffleur.knowledge.removal.order",
-    "Found": "souffleur.knowledge.finding.search",
+    "Forgotten": "souffleur.knowledge.store.topics",
+    "Found": "souffleur.knowledge.search.memories",
     "Health": "souffleur.health",
     "IdentityError": "souffleur.errors",
     "LeaseLostError": "souffleur.errors",
-    "ImportSource": "souffleur.moving.arriving",
+    "ImportSource": "souffleur.integrations.importers.arriving",
     "Importance": "souffleur.knowledge.operation",
-    "Imported": "souffleur.knowledge.importing",
+    "Imported": "souffleur.knowledge.store.importing",
     "Kind": "souffleur.knowledge.memory",
     "KnowledgeBase": "souffleur.knowledge.knowledge_base",
     "LedgerEntry": "souffleur.knowledge.operation",
     "Memory": "souffleur.knowledge.memory",
     "MemoryOffError": "souffleur.errors",
     "MemoryState": "souffleur.knowledge.memory",
-    "Message": "souffleur.agents.chat",
+    "Message": "souffleur.agents.model.chat",
     "MessageError": "souffleur.errors",
     "MirrorError": "souffleur.errors",
     "NotFoundError": "souffleur.errors",
     "OutageError": "souffleur.errors",
-    "Past": "souffleur.whispering.recollection",
-    "Period": "souffleur.knowledge.language.times",
+    "Past": "souffleur.recall.gather",
+    "Period": "souffleur.knowledge.search.periods",
     "Person": "souffleur.knowledge.people",
     "Notice": "souffleur.notices",
-    "Persona": "souffleur.agents.exchange",
+    "Persona": "souffleur.agents.brief",
     "PersonaCard": "souffleur.knowledge.people",
     "Preferences": "souffleur.knowledge.preferences",
     "Policy": "souffleur.knowledge.policy",
     "PromptError": "souffleur.errors",
-    "Quality": "souffleur.knowledge.upkeep.quality",
-    "Query": "souffleur.knowledge.finding.search",
+    "Quality": "souffleur.report.quality",
+    "Query": "souffleur.knowledge.search.memories",
     "QueryError": "souffleur.errors",
-    "Recall": "souffleur.whispering.whisper",
-    "Receipt": "souffleur.background.intake",
+    "Recall": "souffleur.recall.compose",
+    "Receipt": "souffleur.service.intake",
     "Recorded": "souffleur.knowledge.operation",
-    "Reference": "souffleur.whispering.references",
+    "Reference": "souffleur.recall.rendering",
     "RecordingError": "souffleur.errors",
     "RemoteError": "souffleur.errors",
     "Refusal": "souffleur.knowledge.operation",
     "Relation": "souffleur.knowledge.memory",
-    "Reply": "souffleur.agents.chat",
-    "Request": "souffleur.agents.chat",
-    "RunItem": "souffleur.runs.run",
-    "RunLimits": "souffleur.runs.run",
-    "RunOptions": "souffleur.runs.run",
-    "RunResult": "souffleur.runs.run",
-    "Scope": "souffleur.knowledge.finding.search",
+    "Reply": "souffleur.agents.model.chat",
+    "Request": "souffleur.agents.model.chat",
+    "RunItem": "souffleur.service.run",
+    "RunLimits": "souffleur.service.run",
+    "RunOptions": "souffleur.service.run",
+    "RunResult": "souffleur.service.run",
+    "Scope": "souffleur.knowledge.search.memories",
     "Settings": "souffleur.settings",
     "SettingsError": "souffleur.errors",
-    "Souffleur": "souffleur.runtime",
+    "Souffleur": "souffleur.api",
     "SouffleurError": "souffleur.errors",
     "Source": "souffleur.knowledge.memory",
     "Speaker": "souffleur.knowledge.memory",
@@ -166,15 +166,15 @@ _HOMES = {
     "StoreBusyError": "souffleur.errors",
     "StoreError": "souffleur.errors",
     "StoreMismatchError": "souffleur.errors",
-    "TopicPreview": "souffleur.knowledge.removal.trace",
-    "Trace": "souffleur.knowledge.removal.trace",
+    "TopicPreview": "souffleur.knowledge.forgetting.trace",
+    "Trace": "souffleur.knowledge.forgetting.trace",
     "TransferError": "souffleur.errors",
-    "Turn": "souffleur.knowledge.talk.turn",
-    "TurnState": "souffleur.knowledge.talk.turn",
+    "Turn": "souffleur.knowledge.turn",
+    "TurnState": "souffleur.knowledge.turn",
     "UndoError": "souffleur.errors",
     "UnreadableError": "souffleur.errors",
-    "Usage": "souffleur.agents.chat",
-    "UserSummary": "souffleur.knowledge.users",
+    "Usage": "souffleur.agents.model.chat",
+    "UserSummary": "souffleur.knowledge.store.introductions",
     "Verdict": "souffleur.knowledge.operation",
 }
 

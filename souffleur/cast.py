@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
-from souffleur.agents.exchange import Persona, persona_of
+from souffleur.agents.brief import Persona, persona_of
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge.people import Everybody, sphere_of
 from souffleur.settings import Settings

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from souffleur.knowledge.talk.session import Segment
-from souffleur.knowledge.talk.turn import Turn, TurnState
+from souffleur.knowledge.session import Segment
+from souffleur.knowledge.turn import Turn, TurnState
 
 if TYPE_CHECKING:
+    from souffleur.api import Souffleur
     from souffleur.knowledge.operation import LedgerEntry
-    from souffleur.runtime import Souffleur
 
 
 class Inspection(Protocol):
@@ -68,8 +68,7 @@ class StoreInspection:
 
     async def page(self, *, user_id: str | None) -> str:
         """Return the page of a report, as HTML."""
-        from souffleur.reporting.page import to_html
-        from souffleur.reporting.remembered import read_memories
+        from souffleur.report.page import read_memories, to_html
 
         memory = self._memory
         shown = await read_memories(memory.knowledge, memory.clock(), user_id=user_id)
@@ -79,7 +78,7 @@ class StoreInspection:
 
     async def jobs(self) -> list[str]:
         """Return the names of the jobs that are run at their times; none without a schedule."""
-        from souffleur.runs.jobs import jobs_of
+        from souffleur.service.jobs import jobs_of
 
         memory = self._memory
         return [job.name for job in jobs_of(memory.parts)] if memory.settings.schedule else []

@@ -6,16 +6,15 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 from zoneinfo import ZoneInfo
 
-from souffleur.agents.exchange import Persona
+from souffleur.agents.brief import Persona
 from souffleur.errors import MessageError, QueryError
 from souffleur.field_docs import explain_fields
-from souffleur.knowledge.finding.browsing import Wanted, count
-from souffleur.knowledge.finding.search import Found, Query, Scope
 from souffleur.knowledge.identity import EVERY_SPHERE, check_id
 from souffleur.knowledge.memory import Category, Kind, Memories, MemoryState
-from souffleur.knowledge.talk.turn import shorten
-from souffleur.moments import Moment, moment
-from souffleur.time_source import Clock
+from souffleur.knowledge.search.browsing import Wanted, count
+from souffleur.knowledge.search.memories import Found, Query, Scope
+from souffleur.knowledge.turn import shorten
+from souffleur.times import Clock, Moment, moment
 
 if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase

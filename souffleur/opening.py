@@ -5,12 +5,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from souffleur.agents.chat import Chat
-    from souffleur.knowledge.embedding.embedder import Embedder
-    from souffleur.knowledge.store import Opener
+    from souffleur.agents.model.chat import Chat
+    from souffleur.knowledge.search.embedder import Embedder
+    from souffleur.knowledge.store.opening import Opener
     from souffleur.parts import Parts
     from souffleur.settings import Settings
-    from souffleur.time_source import TimeSource
+    from souffleur.times import TimeSource
 
 
 class Openable(Protocol):

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from souffleur.background.budget import Budget
-from souffleur.background.endpoints import Endpoints
-from souffleur.background.hands import Hands
 from souffleur.errors import SettingsError
 from souffleur.health import Replies
-from souffleur.knowledge.breaker import Breaker
+from souffleur.knowledge.network.breaker import Breaker
 from souffleur.knowledge.watching import UNWATCHED, Watch
-from souffleur.time_source import Clock, TimeSource
+from souffleur.service.budget import Budget
+from souffleur.service.endpoints import Endpoints
+from souffleur.service.limit import Hands
+from souffleur.times import Clock, TimeSource
 
 if TYPE_CHECKING:
     from souffleur.agents.boundary_linker import BoundaryLinker
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from souffleur.agents.forgetting_judge import ForgettingJudge
     from souffleur.agents.monitor import KnowledgeMonitor
     from souffleur.agents.reviewer import MemoryReviewer
-    from souffleur.background.narrator import Narrator
     from souffleur.knowledge.knowledge_base import KnowledgeBase
+    from souffleur.service.summaries import Narrator
     from souffleur.telemetry.metrics import Metrics
 
 

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from souffleur.agents.recording import Player
+from souffleur.agents.model.recording import Player
+from souffleur.api import Souffleur
 from souffleur.dialogue import Dialogue, Exchange, NightPart
 from souffleur.errors import RecordingError
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.knowledge.operation import LedgerEntry
-from souffleur.knowledge.talk.turn import Turn, TurnState, turn_point_id
-from souffleur.runs.run import RunOptions, RunResult
-from souffleur.runtime import Souffleur
+from souffleur.knowledge.turn import Turn, TurnState, turn_point_id
+from souffleur.recall.compose import Recall
+from souffleur.service.run import RunOptions, RunResult
 from souffleur.settings import Settings
-from souffleur.whispering.whisper import Recall
 
 MIN_SILENCE = timedelta(minutes=5)
 """The shortest pause between two turns after which something can be due."""

@@ -4,6 +4,7 @@ import json
 import logging
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from difflib import get_close_matches
 from pathlib import Path
@@ -19,16 +20,18 @@ from pydantic import (
     model_validator,
 )
 
-from souffleur.agents.extra_body import check_extra_body, parse_extra_body
+from souffleur.agents.model.address import check_extra_body, parse_extra_body
 from souffleur.errors import SettingsError
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge.privacy.addresses import bare_address, host_of
 from souffleur.knowledge.privacy.handling import Group
 
-# What only some settings need is loaded with them, so that `souffleur config` is quick.
 if TYPE_CHECKING:
-    from souffleur.knowledge.reading import Location
-    from souffleur.knowledge.talk.session import WindowRule
+    from souffleur.knowledge.session import WindowRule
+    from souffleur.knowledge.store.reading import Location
+
+
+# What only some settings need is loaded with them, so that `souffleur config` is quick.
 
 OPENAI_URL = "https://api.openai.com/v1"
 ENV_PREFIX = "SOUFFLEUR_"
@@ -330,7 +333,7 @@ class Settings(BaseModel):
     @property
     def window_rule(self) -> "WindowRule":
         """The rule for when turns leave the window."""
-        from souffleur.knowledge.talk.session import WindowRule
+        from souffleur.knowledge.session import WindowRule
 
         idle = timedelta(minutes=self.idle_minutes) if self.idle_minutes else None
         return WindowRule(size=self.window, keep=self.window_keep, idle=idle)
@@ -451,7 +454,7 @@ def check_settings(fields: Mapping[str, Any]) -> Settings:
 
 
 def _wrong(error: ValidationError) -> SettingsError:
-    from souffleur.knowledge.reading import describe_faults
+    from souffleur.knowledge.store.reading import describe_faults
 
     return SettingsError(f"a setting cannot be right: {describe_faults(error, _name_of)}")
 
@@ -499,3 +502,51 @@ def need_model(settings: Settings) -> Settings:
     if not settings.has_model:
         raise SettingsError(NO_MODEL)
     return settings
+
+
+Source = Literal["argument", "environment", "default"]
+
+
+@dataclass(frozen=True)
+class SettingInForce:
+    """One setting, as it may be shown: secrets are masked."""
+
+    name: str
+    variable: str
+    """The environment variable that sets it."""
+    value: Any
+    """A JSON value."""
+    source: Source
+
+
+@dataclass(frozen=True)
+class SettingsInForce:
+    """All settings, in the order of `Settings`."""
+
+    settings: tuple[SettingInForce, ...]
+    has_model: bool
+    """Whether they configure a model."""
+    unknown: tuple[str, ...]
+    """A sentence for each SOUFFLEUR_… variable that is not a setting."""
+
+
+def find_settings(**overrides: object) -> SettingsInForce:
+    """Return the settings that `Souffleur.open(**overrides)` would use now.
+
+    An argument wins over the environment, and that over the default. Raises SettingsError as
+    `load_settings` does.
+    """
+    given = read_environment()
+    settings = check_settings({**given, **overrides})
+    values = settings.model_dump(mode="json")
+
+    def source(name: str) -> Source:
+        if name in overrides:
+            return "argument"
+        return "environment" if name in given else "default"
+
+    found = (
+        SettingInForce(name, variable_of(name), shown_value(name, values[name]), source(name))
+        for name in Settings.model_fields
+    )
+    return SettingsInForce(tuple(found), settings.has_model, tuple(describe_unknown(os.environ)))

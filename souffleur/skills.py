@@ -6,10 +6,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from souffleur.errors import MessageError
-from souffleur.knowledge.language.plain_text import clean
 from souffleur.knowledge.memory import Kind, Memory
 from souffleur.knowledge.operation import Add, Boost, Importance, Op, Update
-from souffleur.knowledge.reading import describe_faults
+from souffleur.knowledge.store.reading import describe_faults
+from souffleur.knowledge.text.plain import clean
 
 
 def skill_data(name: str, workflow: Sequence[str], outcome: str) -> dict[str, Any]:

@@ -5,23 +5,23 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from pydantic import SecretStr
 
-from souffleur.agents.chat import Chat, guarded
-from souffleur.agents.endpoint import Endpoint, Prices
-from souffleur.background.budget import Budget, Limit
-from souffleur.background.endpoints import Endpoints
-from souffleur.background.hands import HANDS, HANDS_OF_REMOTE, Hands
+from souffleur.agents.model.chat import Chat, guarded
+from souffleur.agents.model.endpoint import Endpoint, Prices
 from souffleur.errors import SettingsError
-from souffleur.knowledge.breaker import Breaker
-from souffleur.knowledge.embedding.embedder import Embedder, make_embedder
 from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.network.breaker import Breaker
 from souffleur.knowledge.policy import POLICIES
-from souffleur.knowledge.store import Opener, StoreLocation, open_knowledge
+from souffleur.knowledge.search.embedder import Embedder, make_embedder
+from souffleur.knowledge.store.opening import Opener, StoreLocation, open_knowledge
 from souffleur.knowledge.watching import UNWATCHED, Watch
 from souffleur.parts import Parts
+from souffleur.service.budget import Budget, Limit
+from souffleur.service.endpoints import Endpoints
+from souffleur.service.limit import HANDS, HANDS_OF_REMOTE, Hands
 from souffleur.settings import Settings
 from souffleur.telemetry.model_calls import watched_chat
 from souffleur.telemetry.watches import make_metrics, make_watch
-from souffleur.time_source import Clock, TimeSource
+from souffleur.times import Clock, TimeSource
 
 
 async def wire(
@@ -89,7 +89,7 @@ async def open_store(
     policy, embedder = POLICIES[settings.policy], embedder or settings_embedder(settings, times)
     embedder.watch = watch
     if settings.reembed:
-        from souffleur.knowledge.reembedding import take_over
+        from souffleur.knowledge.store.migration import take_over
 
         await take_over(make_place(settings), embedder)
     require_confirmation = not settings.auto_extract

@@ -33,8 +33,8 @@ class Source:
 
 SOURCES = (
     Source(
-        "souffleur.runtime",
-        ROOT / "souffleur" / "runtime.py",
+        "souffleur.api",
+        ROOT / "souffleur" / "api.py",
         "Souffleur",
         "SouffleurMethods",
         frozenset({"open", "open_blocking", "restore", "start", "close"}),

@@ -8,12 +8,8 @@ from typing import Any
 from langchain_core.embeddings import Embeddings
 
 from souffleur.knowledge import decay
-from souffleur.knowledge.embedding.embedder import make_embedder
-from souffleur.knowledge.embedding.hash_embeddings import HashEmbeddings
-from souffleur.knowledge.engine.collection import Filter, read_all
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, Speaker
-from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.operation import (
     Actor,
     ActorKind,
@@ -25,8 +21,12 @@ from souffleur.knowledge.operation import (
     derive_id,
 )
 from souffleur.knowledge.policy import COMPANION, Policy
-from souffleur.knowledge.store import Opener, open_knowledge
-from souffleur.knowledge.talk.turn import Turn, turn_point_id
+from souffleur.knowledge.search.embedder import make_embedder
+from souffleur.knowledge.search.hash_embeddings import HashEmbeddings
+from souffleur.knowledge.store.codecs import to_point
+from souffleur.knowledge.store.engine.collection import Filter, read_all
+from souffleur.knowledge.store.opening import Opener, open_knowledge
+from souffleur.knowledge.turn import Turn, turn_point_id
 from tests.place import located
 
 NOW = datetime(2026, 1, 3, 10, 0, tzinfo=UTC)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from souffleur.knowledge.engine.collection import Collection, Filter, Point
+from souffleur.knowledge.store.engine.collection import Collection, Filter, Point
 
 
 class Counted:

@@ -15,12 +15,12 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
-from souffleur.agents.chat import Request
+from souffleur.agents.model.chat import Request
+from souffleur.api import Souffleur
 from souffleur.knowledge.memory import Category, Kind, Memory
-from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.operation import Update
-from souffleur.runtime import Souffleur
-from souffleur.serving.tokens import Role, TokenFile
+from souffleur.knowledge.store.codecs import to_point
+from souffleur.server.tokens import Role, TokenFile
 from souffleur.settings import Settings
 from tests.build import NOW, days, memory as a_memory, verdict
 from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name, portrait

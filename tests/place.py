@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from souffleur.knowledge.store import StoreLocation
+from souffleur.knowledge.store.opening import StoreLocation
 
 SERVER = os.environ.get("SOUFFLEUR_TEST_QDRANT_URL")
 

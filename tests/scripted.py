@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from souffleur.agents.chat import Reply, Request, Usage
+from souffleur.agents.model.chat import Reply, Request, Usage
 
 Answer = str | dict[str, Any] | Exception
 Script = Callable[[Request], Answer]

@@ -8,10 +8,10 @@ from typing import Any
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from souffleur.runtime import Souffleur
-from souffleur.serving.app import make_app
-from souffleur.serving.listening import bind, listening
-from souffleur.serving.tokens import TokenFile
+from souffleur.api import Souffleur
+from souffleur.server.app import make_app
+from souffleur.server.listening import bind, listening
+from souffleur.server.tokens import TokenFile
 from souffleur.settings import change_settings
 
 

@@ -13,20 +13,20 @@ from typing import Any, cast
 from qdrant_client import QdrantClient
 
 from souffleur.agent_wiring import make_agents
-from souffleur.agents.chat import Request
-from souffleur.knowledge.embedding.embedder import make_embedder
-from souffleur.knowledge.engine.collection import CollectionSchema, Point
-from souffleur.knowledge.engine.server import ServerCollection
-from souffleur.knowledge.journal import Journal
+from souffleur.agents.model.chat import Request
+from souffleur.api import Souffleur
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.policy import COMPANION
-from souffleur.knowledge.store import COLLECTIONS
-from souffleur.knowledge.talk.turn import TurnState
+from souffleur.knowledge.search.embedder import make_embedder
+from souffleur.knowledge.store.engine.collection import CollectionSchema, Point
+from souffleur.knowledge.store.engine.server import ServerCollection
+from souffleur.knowledge.store.ledger import Journal
+from souffleur.knowledge.store.opening import COLLECTIONS
+from souffleur.knowledge.turn import TurnState
 from souffleur.parts import Parts
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
-from souffleur.time_source import TimeSource
+from souffleur.times import TimeSource
 from tests.scripted import Answer, Scripted, add, answer, update
 
 DIMENSION = 64

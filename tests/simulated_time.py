@@ -5,7 +5,7 @@ import heapq
 import itertools
 from datetime import datetime, timedelta
 
-from souffleur.time_source import TimeSource
+from souffleur.times import TimeSource
 from tests.place import SERVER
 
 SETTLED = 200

@@ -6,10 +6,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from souffleur.agents.chat import Request
+from souffleur.agents.model.chat import Request
+from souffleur.api import Souffleur
 from souffleur.knowledge.memory import Category
 from souffleur.replay import StageClock
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW
 from tests.place import where

@@ -14,18 +14,18 @@ from typing import Any, cast
 
 import qdrant_edge as qdrant
 
-from souffleur.knowledge.embedding.embedder import Embedder
-from souffleur.knowledge.engine import disk
-from souffleur.knowledge.engine.collection import Collection, CollectionSchema
-from souffleur.knowledge.engine.edge import EdgeCollection
+from souffleur.api import Souffleur
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.policy import COMPANION, Policy
-from souffleur.knowledge.store import COLLECTIONS, StoreLocation, open_collections
+from souffleur.knowledge.search.embedder import Embedder
+from souffleur.knowledge.store.engine import disk
+from souffleur.knowledge.store.engine.collection import Collection, CollectionSchema
+from souffleur.knowledge.store.engine.edge import EdgeCollection
+from souffleur.knowledge.store.opening import COLLECTIONS, StoreLocation, open_collections
 from souffleur.opening import Opening
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings, change_settings
-from souffleur.time_source import Clock, TimeSource, from_clock
+from souffleur.times import Clock, TimeSource, from_clock
 from tests.build import fill, open_base
 
 USES = 50

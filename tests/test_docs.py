@@ -16,14 +16,14 @@ from typer.main import get_command
 
 from souffleur import Souffleur
 from souffleur.cli import app
+from souffleur.integrations.mem0 import routes as mem0
 from souffleur.knowledge.operation import Refusal
 from souffleur.knowledge.policy import COMPANION
-from souffleur.runs.jobs import HOUR, RUNS
-from souffleur.serving.app import ROUTERS
-from souffleur.serving.mem0 import routes as mem0
+from souffleur.server.app import ROUTERS
+from souffleur.service.jobs import HOUR, RUNS
 from souffleur.settings import Settings, load_settings, variable_of
 from tests import reference_pages
-from tests.souffleur.langchain.agents import scripted
+from tests.souffleur.integrations.langchain.agents import scripted
 from tests.stub import Stub, say
 
 ROOT = Path(__file__).parent.parent

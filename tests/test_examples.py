@@ -13,9 +13,9 @@ import httpx2
 import pytest
 
 from souffleur import Souffleur
-from souffleur.langchain import SouffleurStore, Talk
+from souffleur.integrations.langchain import SouffleurStore, Talk
 from souffleur.proxy.app import make_proxy
-from souffleur.serving.app import make_app
+from souffleur.server.app import make_app
 from souffleur.settings import load_settings
 from tests.asgi import served
 from tests.scripted import add, answer

@@ -9,7 +9,7 @@ import pytest
 from souffleur.agents.monitor import KnowledgeMonitor
 from souffleur.errors import PromptError
 from souffleur.prompts import LANGUAGES, language_of, render, stamp, written_in
-from souffleur.whispering.tokens import estimate_tokens
+from souffleur.recall.tokens import estimate_tokens
 
 FOLDER = Path(__file__).parent.parent / "prompts"
 NAMES = sorted(path.stem for path in (FOLDER / "en").glob("*.md"))

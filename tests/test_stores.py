@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from souffleur.errors import StoreError
-from souffleur.knowledge.engine.collection import Filter, Is, Point, Search, read_pages
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.language.lexical import encode_query
 from souffleur.knowledge.memory import MemoryState
 from souffleur.knowledge.operation import Forget, derive_id
+from souffleur.knowledge.search.words import encode_query
+from souffleur.knowledge.store.engine.collection import Filter, Is, Point, Search, read_pages
 from tests.build import NOW, by_hand, keep, open_base, turn
 from tests.place import in_folder
 from tests.stores import empty_base

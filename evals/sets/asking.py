@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict
 
-from souffleur.agents.chat import Chat, Message, Request
-from souffleur.agents.exchange import clock as as_clock
+from souffleur.agents.brief import clock as as_clock
+from souffleur.agents.model.chat import Chat, Message, Request
 from souffleur.agents.rounds import ask_with_repair
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import AnswerError

@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from souffleur.dialogue import Dialogue, Exchange
-from souffleur.knowledge.portrait import EPISODES_PER_PORTRAIT, MAX_PORTRAIT_AGE
-from souffleur.knowledge.talk.session import (
+from souffleur.knowledge.portrait_rule import EPISODES_PER_PORTRAIT, MAX_PORTRAIT_AGE
+from souffleur.knowledge.session import (
     MIN_EPISODE_MESSAGES,
     Segment,
     Session,
@@ -24,8 +24,8 @@ from souffleur.knowledge.talk.session import (
     close_window,
 )
 from souffleur.prompts import language_of, render
+from souffleur.recall.tokens import estimate_tokens
 from souffleur.settings import Settings
-from souffleur.whispering.tokens import estimate_tokens
 
 KNOWN_TOKENS = 600
 """Tokens of the known memories that the monitor sees."""

@@ -17,7 +17,7 @@ from souffleur.evals.speed.bars import Bar, verdict
 from souffleur.evals.speed.rivals import Fill, Rivals, Search, title_of
 from souffleur.evals.speed.timing import Operation, Timing, timing_of
 from souffleur.evals.suite.scratch import scratch
-from souffleur.knowledge.embedding.hash_embeddings import HashEmbeddings
+from souffleur.knowledge.search.hash_embeddings import HashEmbeddings
 
 LIMIT = 10
 """Memories that each search returns."""

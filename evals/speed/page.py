@@ -6,7 +6,7 @@ from souffleur.evals.chores import Chore
 from souffleur.evals.speed.bars import WORDS, Judged
 from souffleur.evals.speed.contest import Entry, ratios
 from souffleur.evals.speed.timing import Timing
-from souffleur.reporting.rendering import render
+from souffleur.report.page import render
 
 Plot = Mapping[str, float]
 """A value for each name."""

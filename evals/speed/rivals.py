@@ -16,7 +16,7 @@ from pathlib import Path
 
 from souffleur.errors import SettingsError
 from souffleur.evals.systems import load_factory
-from souffleur.knowledge.embedding.hash_embeddings import HashEmbeddings
+from souffleur.knowledge.search.hash_embeddings import HashEmbeddings
 
 MEMORIES_PER_WRITE = 500
 USER = "ann"

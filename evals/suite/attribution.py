@@ -6,9 +6,9 @@ from souffleur.evals.suite.fixture import to_op_records
 from souffleur.evals.suite.result import OpRecord
 from souffleur.evals.suite.scoring import could_meet
 from souffleur.evals.suite.script import ScriptTurn
-from souffleur.knowledge.language.text_match import find_quote
 from souffleur.knowledge.operation import LedgerEntry
-from souffleur.knowledge.talk.turn import Turn
+from souffleur.knowledge.text.match import find_quote
+from souffleur.knowledge.turn import Turn
 
 
 def share_out(

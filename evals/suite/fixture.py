@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from souffleur import replay
-from souffleur.agents.chat import Chat, Reply, Request
+from souffleur.agents.model.chat import Chat, Reply, Request
+from souffleur.api import Souffleur
 from souffleur.errors import AnswerError, DialogueError, EndpointError
 from souffleur.evals.suite.expectation import Op
 from souffleur.evals.suite.result import Call, OpRecord
@@ -15,18 +16,17 @@ from souffleur.evals.suite.scratch import scratch
 from souffleur.evals.suite.script import Known, RunPart, Script
 from souffleur.knowledge import decay
 from souffleur.knowledge.memory import NARRATIVE, Memory, MemoryState
-from souffleur.knowledge.migration import put_memories
 from souffleur.knowledge.operation import Change, LedgerEntry, derive_id
 from souffleur.knowledge.plan import category_of
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.store import Opener
+from souffleur.knowledge.store.migration import put_memories
+from souffleur.knowledge.store.opening import Opener
 from souffleur.opening import Opening
 from souffleur.replay import StageClock
-from souffleur.runs.jobs import RUNS
-from souffleur.runs.run import RunOptions
-from souffleur.runtime import Souffleur
+from souffleur.service.jobs import RUNS
+from souffleur.service.run import RunOptions
 from souffleur.settings import Settings
-from souffleur.time_source import from_clock
+from souffleur.times import from_clock
 
 
 @dataclass

@@ -7,11 +7,12 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict
 
-from souffleur.agents.chat import Chat
-from souffleur.agents.exchange import NONE, clock
+from souffleur.agents.brief import NONE, clock
 from souffleur.agents.fields import Remark
+from souffleur.agents.model.chat import Chat
 from souffleur.agents.rounds import ask_with_repair
 from souffleur.agents.structured_chat import StructuredChat
+from souffleur.api import Souffleur
 from souffleur.errors import RecordingError
 from souffleur.evals.suite.expectation import occurs
 from souffleur.evals.suite.fixture import stored_memory
@@ -19,19 +20,18 @@ from souffleur.evals.suite.scratch import scratch
 from souffleur.evals.suite.script import Known
 from souffleur.evals.suite.situation import LifeMemory, SaidBefore, Situation
 from souffleur.knowledge import decay
-from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.memory import Category, Memory
-from souffleur.knowledge.migration import put_memories
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.talk.turn import Turn, TurnState, turn_point_id
+from souffleur.knowledge.search.embedder import Embedder
+from souffleur.knowledge.store.migration import put_memories
+from souffleur.knowledge.turn import Turn, TurnState, turn_point_id
 from souffleur.prompts import render
+from souffleur.recall.compose import Recall
 from souffleur.replay import StageClock
-from souffleur.runs.jobs import perform
-from souffleur.runs.run import RunOptions
-from souffleur.runtime import Souffleur
+from souffleur.service.jobs import perform
+from souffleur.service.run import RunOptions
 from souffleur.settings import Settings
-from souffleur.whispering.whisper import Recall
 
 USER = "user"
 DAY = timedelta(days=1)

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from souffleur.agents.chat import Chat
-from souffleur.agents.recording import Player, Recorder
+from souffleur.agents.model.chat import Chat
+from souffleur.agents.model.recording import Player, Recorder
 from souffleur.evals.suite.runner import eval_settings
 from souffleur.replay import as_recorded
 from souffleur.settings import Settings, default_settings, load_settings, need_model

@@ -16,7 +16,7 @@ from souffleur.evals.suite.result import (
     ScriptResult,
     Step,
 )
-from souffleur.reporting.rendering import render
+from souffleur.report.page import render
 
 HEADLINES = (
     *("all precision", "all recall", "wrong deletes", "invented", "breaches", "noise"),

@@ -7,13 +7,12 @@ from datetime import date, datetime, time, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
-from souffleur.agents.chat import Chat, Form, Reply, Request
-from souffleur.agents.exchange import Persona
-from souffleur.agents.profile_writer import ProfileWriter
+from souffleur.agents.brief import Persona
+from souffleur.agents.model.chat import Chat, Form, Reply, Request
+from souffleur.agents.portrait_writer import ProfileWriter
 from souffleur.agents.rounds import Context, ask_with_repair
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.agents.summarizer import ConversationSummarizer
-from souffleur.background.narrator import Narrator
 from souffleur.errors import AnswerError
 from souffleur.evals.suite.fixture import stored_memory
 from souffleur.evals.suite.life import Learnt, Life, LifeStep, Statement, Talked
@@ -21,15 +20,16 @@ from souffleur.evals.suite.llm_judge import REQUEST_NAME, EntailmentAnswer
 from souffleur.evals.suite.scratch import scratch
 from souffleur.evals.suite.script import Known
 from souffleur.knowledge import decay
-from souffleur.knowledge.embedding.embedder import make_embedder
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
-from souffleur.knowledge.migration import put_memories
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.policy import COMPANION
-from souffleur.knowledge.store import StoreLocation, open_knowledge
+from souffleur.knowledge.search.embedder import make_embedder
+from souffleur.knowledge.store.migration import put_memories
+from souffleur.knowledge.store.opening import StoreLocation, open_knowledge
 from souffleur.prompts import language_of, render
 from souffleur.replay import StageClock
+from souffleur.service.summaries import Narrator
 
 USER = "user"
 EVENING = time(20)

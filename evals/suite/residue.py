@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from souffleur.knowledge.engine.checksums import data_blocks
+from souffleur.knowledge.store.engine.checksums import data_blocks
 
 
 def found_in(folder: Path, words: str) -> list[str]:

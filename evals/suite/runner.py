@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from souffleur.agents.chat import Chat
-from souffleur.agents.recording import Player, Recorder, prune
+from souffleur.agents.model.chat import Chat
+from souffleur.agents.model.recording import Player, Recorder, prune
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import RecordingError, SouffleurError
 from souffleur.evals.suite.fixture import Listener
@@ -23,7 +23,7 @@ from souffleur.evals.suite.result import Run, ScriptResult
 from souffleur.evals.suite.script import Script, read_script
 from souffleur.evals.suite.script_runner import play
 from souffleur.evals.suite.scripted_chat import BY_HAND, ScriptedChat, no_model
-from souffleur.knowledge.store import Opener
+from souffleur.knowledge.store.opening import Opener
 from souffleur.replay import AS_SAID, as_recorded
 from souffleur.settings import Settings, default_settings
 

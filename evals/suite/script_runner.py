@@ -2,16 +2,16 @@
 
 from collections.abc import AsyncIterator
 
+from souffleur.api import Souffleur
 from souffleur.evals.suite.attribution import share_out
 from souffleur.evals.suite.fixture import Listener, open_fixture, perform_run, to_op_records
 from souffleur.evals.suite.result import ScriptResult, Step
 from souffleur.evals.suite.script import Ask, RunPart, Script, TalkPart
-from souffleur.knowledge.finding.search import Found
 from souffleur.knowledge.memory import NARRATIVE, Category
-from souffleur.knowledge.store import Opener
-from souffleur.knowledge.talk.turn import Turn, TurnState
+from souffleur.knowledge.search.memories import Found
+from souffleur.knowledge.store.opening import Opener
+from souffleur.knowledge.turn import Turn, TurnState
 from souffleur.replay import StageClock, replay
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 
 

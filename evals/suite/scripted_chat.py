@@ -6,7 +6,7 @@ is ever that careless.
 
 import json
 
-from souffleur.agents.chat import Chat, Reply, Request, Usage
+from souffleur.agents.model.chat import Chat, Reply, Request, Usage
 from souffleur.errors import EndpointError
 from souffleur.evals.suite.script import Script, ScriptTurn, TalkPart
 

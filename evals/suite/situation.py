@@ -12,10 +12,10 @@ from pydantic import AfterValidator, AwareDatetime, Field, ValidationError, mode
 
 from souffleur.errors import DialogueError
 from souffleur.evals.suite.expectation import Patterns
-from souffleur.knowledge.language.lexical import terms
 from souffleur.knowledge.memory import Frozen, Kind
 from souffleur.knowledge.operation import Importance
 from souffleur.knowledge.people import Language, check_zone
+from souffleur.knowledge.search.words import terms
 
 FOLDER = Path(__file__).parents[1] / "situations"
 

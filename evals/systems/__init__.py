@@ -8,12 +8,12 @@ from importlib.util import find_spec
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
-from souffleur.agents.chat import Chat
+from souffleur.agents.model.chat import Chat
 from souffleur.dialogue import Dialogue, Exchange
 from souffleur.errors import SettingsError
 from souffleur.evals.suite.result import OpRecord
 from souffleur.evals.suite.script import Known, Script
-from souffleur.knowledge.embedding.embedder import Embedder
+from souffleur.knowledge.search.embedder import Embedder
 from souffleur.settings import Settings
 
 

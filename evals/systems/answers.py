@@ -8,7 +8,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any, TypeVar
 
-from souffleur.agents.chat import Chat
+from souffleur.agents.model.chat import Chat
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.evals.minilm import yardstick
 from souffleur.evals.sets.answering_result import GradedAnswer, SystemAnswers
@@ -22,9 +22,9 @@ from souffleur.evals.systems.contestant import Contestant, make_contestant
 from souffleur.evals.systems.meter import Meter
 from souffleur.evals.systems.patience import patient
 from souffleur.evals.systems.versus import OURS, version_of
+from souffleur.recall.tokens import estimate_tokens
 from souffleur.replay import settings_for
 from souffleur.settings import Settings
-from souffleur.whispering.tokens import estimate_tokens
 from souffleur.wiring import settings_embedder
 
 T = TypeVar("T")

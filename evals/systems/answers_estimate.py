@@ -18,7 +18,7 @@ from souffleur.evals.systems.batch import batches
 from souffleur.evals.systems.contestant import WHOLE
 from souffleur.evals.systems.versus import OURS
 from souffleur.prompts import render
-from souffleur.whispering.tokens import estimate_tokens
+from souffleur.recall.tokens import estimate_tokens
 
 RULE_TOKENS = {"mem0": 8000, "langmem": 1200}
 """Tokens of another system's own prompt; a batch is one request."""

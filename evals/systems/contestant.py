@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
-from souffleur.agents.exchange import clock as as_clock
+from souffleur.agents.brief import clock as as_clock
 from souffleur.dialogue import Dialogue
 from souffleur.errors import RecordingError
 from souffleur.evals.systems import (

@@ -21,11 +21,11 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.answers import read_answer
-from souffleur.agents.chat import Chat, Form, Message, Request, Role
+from souffleur.agents.model.chat import Chat, Form, Message, Request, Role
 from souffleur.errors import AnswerError, SouffleurError
 from souffleur.evals.systems import SystemInputs
 from souffleur.evals.systems.patience import ask_patiently
-from souffleur.knowledge.embedding.embedder import Embedder
+from souffleur.knowledge.search.embedder import Embedder
 
 T = TypeVar("T")
 

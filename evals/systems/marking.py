@@ -9,8 +9,8 @@ from souffleur.evals.suite.result import ScriptResult, Step
 from souffleur.evals.suite.scoring import WRITING_OPS, Counts, score, score_end, score_recall
 from souffleur.evals.suite.script import Ask, End, RunPart, Script, ScriptTurn
 from souffleur.evals.systems.script_runner import SystemRun, parts
-from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.knowledge_base import NEAR_DUPLICATE
+from souffleur.knowledge.search.embedder import Embedder
 
 TOLD_PREFIX = "told."
 """Prefix of the counts of ops, which only some systems report."""

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from souffleur.agents.chat import Chat, Reply, Request
+from souffleur.agents.model.chat import Chat, Reply, Request
 from souffleur.errors import AnswerError
 from souffleur.evals.sets.estimate import Cost
-from souffleur.whispering.tokens import estimate_tokens
+from souffleur.recall.tokens import estimate_tokens
 
 
 class Meter:

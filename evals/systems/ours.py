@@ -2,13 +2,13 @@
 
 from datetime import datetime
 
+from souffleur.api import Souffleur
 from souffleur.dialogue import Dialogue
 from souffleur.errors import RecordingError
 from souffleur.evals.systems import SystemInputs
 from souffleur.evals.systems.batch import Batch
-from souffleur.knowledge.talk.turn import TurnState
+from souffleur.knowledge.turn import TurnState
 from souffleur.replay import MIN_SILENCE, StageClock, clock_for, settings_for
-from souffleur.runtime import Souffleur
 
 
 class Ours:

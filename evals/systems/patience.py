@@ -2,7 +2,7 @@
 
 import asyncio
 
-from souffleur.agents.chat import Chat, Reply, Request
+from souffleur.agents.model.chat import Chat, Reply, Request
 from souffleur.errors import EndpointError
 from souffleur.settings import Settings
 

@@ -13,8 +13,8 @@ from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from souffleur.agents.chat import Chat
-from souffleur.agents.recording import Player, Recorder, prune
+from souffleur.agents.model.chat import Chat
+from souffleur.agents.model.recording import Player, Recorder, prune
 from souffleur.errors import RecordingError, SouffleurError
 from souffleur.evals.suite.fixture import Listener, script_settings
 from souffleur.evals.suite.result import ScriptResult
@@ -23,7 +23,7 @@ from souffleur.evals.systems import SystemFactory, SystemInputs
 from souffleur.evals.systems.comparison import SystemComparison, SystemResult, compare_systems
 from souffleur.evals.systems.marking import mark_alike
 from souffleur.evals.systems.script_runner import count_whispered, play_ours, play_theirs
-from souffleur.knowledge.embedding.embedder import Embedder
+from souffleur.knowledge.search.embedder import Embedder
 from souffleur.replay import as_recorded
 from souffleur.settings import Settings, default_settings
 from souffleur.wiring import settings_embedder

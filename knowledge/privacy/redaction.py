@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from souffleur.knowledge.language.plain_text import mend, single_line
 from souffleur.knowledge.privacy.error_words import KNOWN, KNOWN_UNSPACED
 from souffleur.knowledge.privacy.secrets import MASK, mask
+from souffleur.knowledge.text.plain import mend, single_line
 
 _READ = 4000
 """Maximum characters of a message that are read; a longer one is a page."""

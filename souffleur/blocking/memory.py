@@ -9,7 +9,7 @@ from souffleur.blocking.loop_thread import LoopThread
 from souffleur.blocking.methods import KnowledgeMethods, SouffleurMethods
 from souffleur.field_docs import explain_fields
 from souffleur.settings import Settings
-from souffleur.time_source import Clock
+from souffleur.times import Clock
 
 T = TypeVar("T")
 

@@ -40,7 +40,7 @@ from souffleur.errors import (
     SouffleurError,
     StoreBusyError,
 )
-from souffleur.knowledge.language.plain_text import showable
+from souffleur.knowledge.text.plain import showable
 
 app = typer.Typer(
     name="souffleur",

@@ -4,14 +4,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from rich.markup import escape
 
+from souffleur.api import Souffleur
 from souffleur.cli.format_ledger import format_entry, format_op, format_story
 from souffleur.cli.format_memories import Worth, print_memories
 from souffleur.cli.judgements import Judgement
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.undo import can_undo
-from souffleur.runtime import Souffleur
-from souffleur.whispering.whisper import Recall
+from souffleur.recall.compose import Recall
 
 Say = Callable[[str], None]
 """Prints a line of markup."""

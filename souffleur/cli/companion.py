@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from rich.markup import escape
 
-from souffleur.agents.chat import Message, Request
+from souffleur.agents.model.chat import Message, Request
+from souffleur.api import Souffleur
 from souffleur.cli.chat_commands import ChatCommands
 from souffleur.cli.console import console
 from souffleur.cli.event_loop import stop_on_signal
 from souffleur.cli.judgements import Judgements
 from souffleur.errors import SouffleurError
-from souffleur.knowledge.talk.turn import TurnState
+from souffleur.knowledge.turn import TurnState
 from souffleur.prompts import language_of, render
-from souffleur.runtime import Souffleur
+from souffleur.recall.compose import whispered_lines
 from souffleur.settings import Settings, change_settings
-from souffleur.whispering.whisper import whispered_lines
 from souffleur.wiring import make_endpoint
 
 if TYPE_CHECKING:
-    from souffleur.agents.chat import Chat
+    from souffleur.agents.model.chat import Chat
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ import typer
 from souffleur.cli.options import AsJson
 
 if TYPE_CHECKING:
-    from souffleur.setting_sources import SettingsInForce
+    from souffleur.settings import SettingsInForce
 
 _USUAL_LENGTH = 40
 """Characters of a value; longer ones move what stands behind them."""
@@ -23,7 +23,7 @@ def config(as_json: AsJson = False) -> None:
     """Show the settings in force, and where each comes from; needs no store and no model."""
     from dataclasses import asdict
 
-    from souffleur.setting_sources import find_settings
+    from souffleur.settings import find_settings
 
     found = find_settings()
     if as_json:

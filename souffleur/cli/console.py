@@ -12,7 +12,7 @@ from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook,
 from rich.progress import Progress
 from rich.segment import Segment
 
-from souffleur.knowledge.language.plain_text import showable
+from souffleur.knowledge.text.plain import showable
 
 
 class Shown:

@@ -10,7 +10,7 @@ from souffleur.cli.event_loop import run_async
 from souffleur.cli.page_file import write_page
 
 if TYPE_CHECKING:
-    from souffleur.agents.recording import Player
+    from souffleur.agents.model.recording import Player
     from souffleur.demo.words import Words
     from souffleur.dialogue import Dialogue
     from souffleur.settings import Settings
@@ -36,7 +36,7 @@ def demo(
     ] = None,
 ) -> None:
     """Show half a year with a companion, by recorded answers; needs no key and no network."""
-    from souffleur.agents.recording import Player
+    from souffleur.agents.model.recording import Player
     from souffleur.cli.talk import play
     from souffleur.demo.words import read_words
     from souffleur.dialogue import read_dialogue
@@ -61,12 +61,12 @@ async def _show(
 ) -> None:
     from tempfile import TemporaryDirectory
 
+    from souffleur.api import Souffleur
     from souffleur.cli.console import console
     from souffleur.cli.format_story import StoryPrinter
     from souffleur.demo.page import to_html
     from souffleur.demo.story import Meter, Scene, tell
     from souffleur.replay import clock_for
-    from souffleur.runtime import Souffleur
 
     clock, meter = clock_for(dialogue), Meter(player)
     source = player.model, player.recorded_on

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from souffleur.api import Souffleur
     from souffleur.client import AsyncClient
     from souffleur.inspection import Inspection
-    from souffleur.runtime import Souffleur
 
     Memory = Souffleur | AsyncClient
 
@@ -80,8 +80,8 @@ async def need_no_owner() -> None:
 
 def inspect(memory: "Memory") -> "Inspection":
     """Return a look into the store beyond the methods of Souffleur, wherever it is open."""
+    from souffleur.api import Souffleur
     from souffleur.inspection import StoreInspection
-    from souffleur.runtime import Souffleur
 
     if isinstance(memory, Souffleur):
         return StoreInspection(memory)
@@ -91,8 +91,8 @@ def inspect(memory: "Memory") -> "Inspection":
 
 
 async def _with_store(work: Callable[["Souffleur"], Coroutine[Any, Any, T]]) -> T:
+    from souffleur.api import Souffleur
     from souffleur.parts import Parts
-    from souffleur.runtime import Souffleur
     from souffleur.settings import load_settings
     from souffleur.wiring import open_store
 

@@ -11,7 +11,7 @@ from souffleur.cast import Cast
 from souffleur.cli.console import console, print_json, to_plain
 from souffleur.cli.tables import print_table
 from souffleur.knowledge.operation import LedgerEntry
-from souffleur.moments import to_minute
+from souffleur.times import to_minute
 
 _COLOURS = {
     "ADD": "green",

@@ -13,11 +13,11 @@ from souffleur.cast import Cast
 from souffleur.cli.console import console, print_json, to_plain
 from souffleur.cli.tables import print_table
 from souffleur.knowledge.decay import effective
-from souffleur.knowledge.finding.search import Found
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.talk.turn import Turn
-from souffleur.moments import to_minute
+from souffleur.knowledge.search.memories import Found
+from souffleur.knowledge.turn import Turn
+from souffleur.times import to_minute
 
 
 @dataclass(frozen=True)

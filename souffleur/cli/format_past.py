@@ -10,17 +10,17 @@ from rich import box
 from rich.markup import escape
 from rich.table import Column, Table
 
-from souffleur.agents.exchange import Persona
+from souffleur.agents.brief import Persona
 from souffleur.cli.console import console, print_json, to_plain
 from souffleur.cli.tables import print_table
-from souffleur.knowledge.finding.search import Found, Scope
 from souffleur.knowledge.memory import Memory, MemoryState
-from souffleur.knowledge.talk.session import Segment
-from souffleur.knowledge.talk.turn import Turn
-from souffleur.moments import to_minute
+from souffleur.knowledge.search.memories import Found, Scope
+from souffleur.knowledge.session import Segment
+from souffleur.knowledge.turn import Turn
 from souffleur.prompts import render
-from souffleur.reporting.report import count
-from souffleur.whispering.recollection import Past
+from souffleur.recall.gather import Past
+from souffleur.report.report import count
+from souffleur.times import to_minute
 
 _SCOPES = {Scope.MEMORIES: "memory", Scope.EPISODES: "episode", Scope.TURNS: "turn"}
 _SENTENCES = re.compile(r"(?<=[。！？!?])|(?<=\.)\s+|\n+")

@@ -11,7 +11,7 @@ from souffleur.cli.console import console, print_json, to_plain
 from souffleur.cli.tables import print_table
 from souffleur.knowledge.people import Person, PersonaCard
 from souffleur.knowledge.preferences import Preferences
-from souffleur.moments import to_minute
+from souffleur.times import to_minute
 
 
 def print_people(found: Sequence[Person], cast: Cast, *, as_json: bool) -> None:

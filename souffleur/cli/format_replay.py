@@ -12,9 +12,9 @@ from souffleur.cli.format_ledger import format_op, format_story
 from souffleur.cli.wrapping import wrap
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.knowledge.operation import LedgerEntry
-from souffleur.moments import to_minute
+from souffleur.recall.compose import whispered_lines
 from souffleur.replay import Played, PlayedNight
-from souffleur.whispering.whisper import whispered_lines
+from souffleur.times import to_minute
 
 
 def print_turn(turn: Played, index: int, names: tuple[str, str], zone: ZoneInfo) -> None:

@@ -9,10 +9,8 @@ from rich.table import Column, Table
 
 from souffleur.cli.console import console, print_json
 from souffleur.cli.tables import print_table
-from souffleur.knowledge.upkeep.quality import Quality
-from souffleur.knowledge.upkeep.tally import BIN, Counts, MemoryRef, Pair
-from souffleur.moments import to_minute
-from souffleur.reporting.report import (
+from souffleur.report.quality import BIN, Counts, MemoryRef, Pair, Quality
+from souffleur.report.report import (
     Status,
     count,
     duration,
@@ -21,6 +19,7 @@ from souffleur.reporting.report import (
     spent,
     to_json,
 )
+from souffleur.times import to_minute
 
 MAX_ROWS = 10
 """Maximum rows shown of a list; the page and the JSON show more."""

@@ -8,8 +8,8 @@ from rich.table import Column, Table
 
 from souffleur.cli.console import console, print_json
 from souffleur.cli.tables import print_table
-from souffleur.reporting.report import count
-from souffleur.runs.run import RunItem, RunResult
+from souffleur.report.report import count
+from souffleur.service.run import RunItem, RunResult
 
 _COLOURS = {
     "PROMOTE": "green",

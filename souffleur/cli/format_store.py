@@ -11,16 +11,16 @@ from rich.table import Column, Table
 from souffleur.cast import Cast
 from souffleur.cli.console import console, print_json, to_plain
 from souffleur.cli.tables import print_table
-from souffleur.knowledge.backup_file import BackupManifest
-from souffleur.knowledge.erasing import Erased
-from souffleur.knowledge.export_file import Exported
-from souffleur.knowledge.importing import Imported
-from souffleur.knowledge.language.plain_text import single_line
-from souffleur.knowledge.removal.order import Forgotten
-from souffleur.knowledge.removal.trace import TopicPreview
-from souffleur.knowledge.users import UserSummary
-from souffleur.moments import to_minute
-from souffleur.reporting.report import MEMORIES, count
+from souffleur.knowledge.forgetting.trace import TopicPreview
+from souffleur.knowledge.store.backup_file import BackupManifest
+from souffleur.knowledge.store.erasing import Erased
+from souffleur.knowledge.store.export import Exported
+from souffleur.knowledge.store.importing import Imported
+from souffleur.knowledge.store.introductions import UserSummary
+from souffleur.knowledge.store.topics import Forgotten
+from souffleur.knowledge.text.plain import single_line
+from souffleur.report.report import MEMORIES, count
+from souffleur.times import to_minute
 
 _NAMES = {
     "memory": MEMORIES,

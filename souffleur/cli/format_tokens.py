@@ -9,7 +9,7 @@ from rich.table import Table
 
 from souffleur.cli.console import console, print_json, to_plain
 from souffleur.cli.tables import print_table
-from souffleur.serving.tokens import Token
+from souffleur.server.tokens import Token
 
 SHOWN = 8
 """Characters of a hash that are shown as the id of its token."""

@@ -13,7 +13,7 @@ MAX_NAMED = 3
 
 async def hint_at_others(memory: "Memory", user: str) -> None:
     """Say on standard error which other users have memories or turns; nothing if none has."""
-    from souffleur.reporting.report import count
+    from souffleur.report.report import count
 
     others = [one for one in await memory.users() if one.user_id != user]
     for one in others[:MAX_NAMED]:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from rich.markup import escape
 
+from souffleur.api import Souffleur
 from souffleur.cli.format_ledger import format_entry
 from souffleur.knowledge.operation import LedgerEntry
-from souffleur.knowledge.talk.turn import Turn, TurnState, turn_point_id
-from souffleur.runtime import Souffleur
+from souffleur.knowledge.turn import Turn, TurnState, turn_point_id
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,8 @@ async def _serve(user: str | None, agent: str | None, port: int | None) -> None:
     from souffleur.cli.event_loop import stop_on_signal
     from souffleur.cli.shared_store import SharedStore
     from souffleur.collector import spare_what_lasts
-    from souffleur.mcp import make_server
-    from souffleur.mcp.stdio import serve_stdio
+    from souffleur.integrations.mcp import make_server
+    from souffleur.integrations.mcp.server import serve_stdio
     from souffleur.settings import load_settings
 
     async with SharedStore(load_settings()) as memory:
@@ -55,8 +55,8 @@ async def _serve(user: str | None, agent: str | None, port: int | None) -> None:
 
 
 async def _serve_http(server: Any, port: int, stopping: "asyncio.Event") -> None:
-    from souffleur.mcp import http_app
-    from souffleur.serving.listening import address, bind, listening
+    from souffleur.integrations.mcp import http_app
+    from souffleur.server.listening import address, bind, listening
 
     with bind(LOOPBACK, port) as at:
         async with listening(http_app(server, stopping=stopping), at):

@@ -112,7 +112,7 @@ def _worth(memory: "Memory") -> "Worth":
 
 async def _list_failed(memory: "Memory", user: str | None, *, as_json: bool) -> None:
     from souffleur.cli import format_memories
-    from souffleur.knowledge.talk.turn import TurnState
+    from souffleur.knowledge.turn import TurnState
 
     failed = await inspect(memory).turns(state=TurnState.FAILED, user_id=user)
     format_memories.print_failed_turns(failed, await memory.cast(), as_json=as_json)
@@ -168,7 +168,7 @@ def search(
 
     async def work(memory: "Memory") -> None:
         from souffleur.errors import SettingsError
-        from souffleur.knowledge.finding.search import Scope
+        from souffleur.knowledge.search.memories import Scope
 
         wanted = scope or [Scope.MEMORIES]
         if not set(wanted) <= set(Scope):
@@ -220,7 +220,7 @@ def forget(
     from souffleur.errors import NotFoundError
 
     async def work(memory: "Memory") -> Any:
-        from souffleur.reporting.report import MEMORIES, count
+        from souffleur.report.report import MEMORIES, count
 
         meant = await memory.matches(query, user_id=user)
         if not meant:

@@ -9,7 +9,7 @@ from souffleur.cli.options import ME, User
 
 if TYPE_CHECKING:
     from souffleur.cli.event_loop import Memory
-    from souffleur.mirror.mirror import Mirror, Synced
+    from souffleur.integrations.mirror.mirror import Mirror, Synced
 
 
 def register(app: typer.Typer) -> None:
@@ -44,9 +44,9 @@ def mirror(
 
 
 async def _mirrors(memory: "Memory", folder: Path, user: str | None) -> "dict[str, Mirror]":
+    from souffleur.integrations.mirror.keeping import Keeper
+    from souffleur.integrations.mirror.mirror import Mirror
     from souffleur.knowledge.policy import POLICIES
-    from souffleur.mirror.keeping import Keeper
-    from souffleur.mirror.mirror import Mirror
     from souffleur.settings import load_settings
 
     policy = POLICIES[load_settings().policy]

@@ -12,7 +12,7 @@ from souffleur.cli.options import STANDARD_OUTPUT, AsJson, Yes
 
 if TYPE_CHECKING:
     from souffleur.cli.event_loop import Memory
-    from souffleur.knowledge.importing import Imported
+    from souffleur.knowledge.store.importing import Imported
 
 Whose = Annotated[str | None, typer.Option("--user", "-u", help="Only this user; default: all.")]
 
@@ -47,7 +47,7 @@ def export(
 async def _export_to_output(memory: "Memory", user: str | None) -> None:
     import asyncio
 
-    from souffleur.moving.passing import passing_file
+    from souffleur.integrations.importers.passing import passing_file
     from souffleur.settings import load_settings
 
     with passing_file(load_settings().folder, "export.jsonl") as made:
@@ -91,7 +91,7 @@ def import_(
     takes is shown first, and asked about.
     """
     from souffleur.cli import format_store
-    from souffleur.moving.arriving import source_of
+    from souffleur.integrations.importers.arriving import source_of
 
     found = source_of(file, source)
 

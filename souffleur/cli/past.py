@@ -106,7 +106,7 @@ async def _versions(memory: "Memory", user: str, agent: str) -> "list[OneMemory]
 
 
 async def _write_portrait(user: str, agent: str) -> None:
-    from souffleur.runtime import Souffleur
+    from souffleur.api import Souffleur
     from souffleur.settings import load_settings, need_model
 
     async with find_owner() as owner:

@@ -49,11 +49,11 @@ async def _serve(settings: "Settings", host: str, port: int) -> None:
 
     try:
         from souffleur.proxy.server import check_served, serve
-        from souffleur.serving.server import owned
+        from souffleur.server.serving import owned
     except ModuleNotFoundError as error:
         missing = f"{error.name} is not installed: pip install 'souffleur[serve]'"
         raise SettingsError(missing) from None
-    from souffleur.runtime import Souffleur
+    from souffleur.api import Souffleur
 
     check_served(settings, host)
     await need_no_owner()

@@ -10,12 +10,12 @@ from souffleur.cli.options import AnyUser, AsJson
 from souffleur.cli.page_file import write_page
 
 if TYPE_CHECKING:
+    from souffleur.api import Souffleur
     from souffleur.cli.event_loop import Memory
     from souffleur.knowledge.operation import LedgerEntry
-    from souffleur.knowledge.upkeep.quality import Quality
-    from souffleur.knowledge.upkeep.repair import Broken
-    from souffleur.reporting.report import Finding
-    from souffleur.runtime import Souffleur
+    from souffleur.knowledge.store.repair import Broken
+    from souffleur.report.quality import Quality
+    from souffleur.report.report import Finding
 
 
 def register(app: typer.Typer) -> None:
@@ -53,7 +53,7 @@ def doctor(as_json: AsJson = False) -> None:
     Model and embedder are asked once.
     """
     from souffleur.cli import format_report
-    from souffleur.reporting.report import Status, health
+    from souffleur.report.report import Status, health
 
     async def work(memory: "Memory") -> "tuple[Quality, list[Finding]]":
         found = [*await _asked(), *_lacking(memory), *await _neglected(memory)]
@@ -75,7 +75,7 @@ def repair(
     """Move records that cannot be read out of the store, into a file."""
 
     async def work(memory: "Souffleur") -> "tuple[list[Broken], list[LedgerEntry]]":
-        from souffleur.knowledge.upkeep.repair import find_broken, take_out
+        from souffleur.knowledge.store.repair import find_broken, take_out
 
         broken = await find_broken(memory.knowledge)
         if dry_run:
@@ -87,7 +87,7 @@ def repair(
 
 
 def _tell_repaired(broken: "list[Broken]", restored: "list[LedgerEntry]", file: str) -> None:
-    from souffleur.reporting.report import count
+    from souffleur.report.report import count
 
     if not broken:
         typer.echo("nothing to repair: all can be read")
@@ -103,7 +103,7 @@ def _tell_repaired(broken: "list[Broken]", restored: "list[LedgerEntry]", file: 
 async def _asked() -> "list[Finding]":
     """Ask model and embedder once each, and return what is wrong with them."""
     from souffleur.errors import EmbedderError, EndpointError
-    from souffleur.reporting.report import Status
+    from souffleur.report.report import Status
     from souffleur.settings import load_settings
     from souffleur.wiring import make_endpoints, settings_embedder
 
@@ -126,8 +126,8 @@ async def _asked() -> "list[Finding]":
 
 def _lacking(memory: "Memory") -> "list[Finding]":
     """Return what the engine of the store lacks; whoever serves a store says so itself."""
-    from souffleur.reporting.report import Status
-    from souffleur.runtime import Souffleur
+    from souffleur.api import Souffleur
+    from souffleur.report.report import Status
 
     remark = memory.knowledge.remark if isinstance(memory, Souffleur) else ""
     return [(Status.WARNING, remark)] if remark else []
@@ -135,9 +135,9 @@ def _lacking(memory: "Memory") -> "list[Finding]":
 
 async def _neglected(memory: "Memory") -> "list[Finding]":
     """Return what is due while nothing will ever do it; whoever serves a store says so itself."""
-    from souffleur.reporting.report import Status
-    from souffleur.runs.neglect import find_neglect
-    from souffleur.runtime import Souffleur
+    from souffleur.api import Souffleur
+    from souffleur.report.report import Status
+    from souffleur.service.rule_runs import find_neglect
 
     if not isinstance(memory, Souffleur):
         return []

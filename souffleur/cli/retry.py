@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
 
 def retry(user: AnyUser = None) -> None:
     """Judge the turns that failed again, and those that wait; needs the model's endpoint."""
-    from souffleur.reporting.report import count
+    from souffleur.report.report import count
 
     tried, left, error = run_async(_retry(user))
     why = f" ({error})" if error else ""
@@ -32,8 +32,8 @@ def retry(user: AnyUser = None) -> None:
 
 async def _retry(user: str | None) -> tuple[int, int, str]:
     """Return how many turns were tried, how many are left, and why."""
+    from souffleur.api import Souffleur
     from souffleur.errors import SettingsError
-    from souffleur.runtime import Souffleur
     from souffleur.settings import load_settings, need_model
 
     async with find_owner() as owner:
@@ -49,7 +49,7 @@ async def _retry(user: str | None) -> tuple[int, int, str]:
 
 
 async def _judge_again(memory: "Memory", user: str | None) -> tuple[int, int, str]:
-    from souffleur.knowledge.talk.turn import TurnState
+    from souffleur.knowledge.turn import TurnState
 
     inspection = inspect(memory)
     waiting = len(await inspection.turns(state=TurnState.PENDING, user_id=user))

@@ -8,7 +8,7 @@ import typer
 from souffleur.cli.options import AnyUser, AsJson
 
 if TYPE_CHECKING:
-    from souffleur.runs.run import RunLimits, RunResult
+    from souffleur.service.run import RunLimits, RunResult
 
 
 class RunName(StrEnum):
@@ -47,7 +47,7 @@ def run(
     """Do what is due, by one of the runs of the schedule."""
     from souffleur.cli import format_runs
     from souffleur.cli.event_loop import run_async
-    from souffleur.runs.run import RunLimits
+    from souffleur.service.run import RunLimits
 
     limits = RunLimits(memories=limit, calls=calls, deletions=deletions)
     report = run_async(_run(name, user, dry_run, limits))
@@ -57,11 +57,11 @@ def run(
 
 
 async def _run(name: RunName, user: str | None, dry_run: bool, limits: "RunLimits") -> "RunResult":
+    from souffleur.api import Souffleur
     from souffleur.cli.console import progress
     from souffleur.cli.event_loop import find_owner, stop_on_signal
-    from souffleur.runs.jobs import RUNS
-    from souffleur.runs.run import RunOptions
-    from souffleur.runtime import Souffleur
+    from souffleur.service.jobs import RUNS
+    from souffleur.service.run import RunOptions
     from souffleur.settings import load_settings, need_model
 
     async with find_owner() as owner:

@@ -16,10 +16,10 @@ def schedule() -> None:
 
 
 async def _keep() -> None:
+    from souffleur.api import Souffleur
     from souffleur.cli.event_loop import find_owner, inspect, stop_on_signal
     from souffleur.errors import StoreBusyError
-    from souffleur.runs.jobs import jobs_of
-    from souffleur.runtime import Souffleur
+    from souffleur.service.jobs import jobs_of
 
     async with find_owner() as owner:
         if owner:

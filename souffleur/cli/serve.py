@@ -7,7 +7,7 @@ import typer
 from souffleur.cli.options import AsJson
 
 if TYPE_CHECKING:
-    from souffleur.serving.tokens import TokenFile
+    from souffleur.server.tokens import TokenFile
 
 HOST, PORT = "127.0.0.1", 8321
 
@@ -44,12 +44,12 @@ def serve(
 
 
 async def _serve(host: str, port: int, upstream: str | None, *, schedule: bool) -> None:
+    from souffleur.api import Souffleur
     from souffleur.cli.event_loop import stop_on_signal
     from souffleur.collector import spare_what_lasts
-    from souffleur.runtime import Souffleur
-    from souffleur.serving.listening import address, bind, listening
-    from souffleur.serving.server import check_exposure, owned
-    from souffleur.serving.whole import make_whole_app
+    from souffleur.server.listening import address, bind, listening
+    from souffleur.server.serving import check_exposure, owned
+    from souffleur.server.whole import make_whole_app
     from souffleur.settings import load_settings
 
     chosen = {"upstream_url": upstream} if upstream else {}
@@ -102,7 +102,7 @@ def token(
 def _make(tokens: "TokenFile", user: str | None, agent: str | None, label: str) -> str:
     from datetime import UTC, datetime
 
-    from souffleur.serving.tokens import Role
+    from souffleur.server.tokens import Role
 
     role = Role.USER if user is not None else Role.PERSONA if agent is not None else Role.ADMIN
     who = user if user is not None else agent or ""
@@ -110,7 +110,7 @@ def _make(tokens: "TokenFile", user: str | None, agent: str | None, label: str) 
 
 
 def _tokens() -> "TokenFile":
-    from souffleur.serving.tokens import TokenFile
+    from souffleur.server.tokens import TokenFile
     from souffleur.settings import load_settings
 
     return TokenFile(load_settings().tokens_file)

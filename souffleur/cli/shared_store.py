@@ -5,11 +5,11 @@ from contextlib import AsyncExitStack
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
+from souffleur.api import Souffleur
 from souffleur.cli.event_loop import find_owner
 from souffleur.client import AsyncClient
 from souffleur.client.methods import AsyncMethods
 from souffleur.errors import StoreBusyError
-from souffleur.runtime import Souffleur
 from souffleur.settings import change_settings
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class SharedStore(AsyncMethods):
     async def _serve(self, memory: Souffleur) -> None:
         """Let other commands work through this process, if it can serve at all."""
         try:
-            from souffleur.serving.server import owned
+            from souffleur.server.serving import owned
         except ModuleNotFoundError:  # the extra `serve` is missing
             return
         await self._leaving.enter_async_context(owned(memory))

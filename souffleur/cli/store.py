@@ -11,9 +11,9 @@ from souffleur.cli.short_ids import find_memory_id, find_turn_id
 
 if TYPE_CHECKING:
     from souffleur.cli.event_loop import Memory
-    from souffleur.knowledge.backup_file import BackupManifest
-    from souffleur.knowledge.erasing import Erased
-    from souffleur.knowledge.removal.order import Forgotten
+    from souffleur.knowledge.store.backup_file import BackupManifest
+    from souffleur.knowledge.store.erasing import Erased
+    from souffleur.knowledge.store.topics import Forgotten
 
 
 def register(app: typer.Typer) -> None:
@@ -45,7 +45,7 @@ def backup(
 
         from souffleur.cli.console import progress
         from souffleur.errors import StoreBusyError
-        from souffleur.knowledge.backup import save_store
+        from souffleur.knowledge.store.backup import save_store
         from souffleur.settings import load_settings
         from souffleur.wiring import make_place
 
@@ -80,7 +80,7 @@ def restore(
 
     async def work() -> "BackupManifest":
         from souffleur.cli.console import progress
-        from souffleur.knowledge.backup import restore as restored
+        from souffleur.knowledge.store.backup import restore as restored
 
         if into is None:
             await need_no_owner()
@@ -94,12 +94,12 @@ def migrate(
     to: Annotated[str, typer.Argument(help="An empty folder, or the URL of a Qdrant server.")],
 ) -> None:
     """Copy the whole store for the current embedder and policy; the old store stays."""
-    from souffleur.reporting.report import MEMORIES, count
+    from souffleur.report.report import MEMORIES, count
 
     async def work() -> int:
         from souffleur.cli.console import progress
-        from souffleur.knowledge.migration import copy_store
         from souffleur.knowledge.policy import POLICIES
+        from souffleur.knowledge.store.migration import copy_store
         from souffleur.settings import load_settings
         from souffleur.wiring import make_place, settings_embedder
 

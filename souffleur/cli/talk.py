@@ -11,11 +11,11 @@ from souffleur.cli.options import ME, User
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from souffleur.agents.chat import Chat
-    from souffleur.agents.recording import Player, Recorder
+    from souffleur.agents.model.chat import Chat
+    from souffleur.agents.model.recording import Player, Recorder
+    from souffleur.api import Souffleur
     from souffleur.dialogue import Dialogue
     from souffleur.replay import Played, PlayedNight
-    from souffleur.runtime import Souffleur
     from souffleur.settings import Settings
 
 
@@ -41,7 +41,7 @@ def replay(
     ] = False,
 ) -> None:
     """Replay a dialogue through the memory, live with the configured endpoint."""
-    from souffleur.agents.recording import Player
+    from souffleur.agents.model.recording import Player
     from souffleur.errors import SettingsError
     from souffleur.settings import load_settings, need_model
 
@@ -124,10 +124,10 @@ async def _replay(
     from contextlib import AsyncExitStack
     from tempfile import TemporaryDirectory
 
-    from souffleur.agents.recording import prune
+    from souffleur.agents.model.recording import prune
+    from souffleur.api import Souffleur
     from souffleur.cli.console import progress
     from souffleur.replay import Played, clock_for, replay_all
-    from souffleur.runtime import Souffleur
 
     live = chat is None
     recorder = _recorder(settings, record) if record else None
@@ -187,7 +187,7 @@ async def _sum_up(memory: "Souffleur", user_id: str, end: "datetime") -> None:
 def _recorder(settings: "Settings", path: Path) -> "Recorder":
     from datetime import UTC, datetime
 
-    from souffleur.agents.recording import Recorder
+    from souffleur.agents.model.recording import Recorder
     from souffleur.wiring import make_endpoint
 
     return Recorder(make_endpoint(settings), path, model=settings.model, now=datetime.now(UTC))

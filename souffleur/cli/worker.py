@@ -20,10 +20,10 @@ def worker() -> None:
 
 
 async def _judge() -> None:
+    from souffleur.api import Souffleur
     from souffleur.cli.event_loop import stop_on_signal
     from souffleur.collector import spare_what_lasts
     from souffleur.errors import SettingsError
-    from souffleur.runtime import Souffleur
     from souffleur.settings import load_settings
 
     settings = load_settings(judge=True)

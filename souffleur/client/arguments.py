@@ -6,15 +6,15 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from souffleur.background.intake import words
 from souffleur.errors import MessageError, NotFoundError
-from souffleur.knowledge.finding.search import Scope
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.memory import Category, Kind, MemoryState
 from souffleur.knowledge.operation import Importance, is_id
+from souffleur.knowledge.search.memories import Scope
 from souffleur.lookup import check_limit, pick
 from souffleur.messages import Messages, read_messages
-from souffleur.runs.run import RunOptions
+from souffleur.service.intake import words
+from souffleur.service.run import RunOptions
 
 MAX_PAGE = 500
 """Memories asked for at a time."""

@@ -12,31 +12,31 @@ import httpx2
 from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
-from souffleur.background.intake import Receipt
 from souffleur.cast import Cast
 from souffleur.client import arguments
 from souffleur.client.run_results import to_result
 from souffleur.errors import MessageError
 from souffleur.health import Health
-from souffleur.knowledge.backup_file import BackupManifest
-from souffleur.knowledge.erasing import Erased
-from souffleur.knowledge.export_file import Exported
-from souffleur.knowledge.finding.search import Found
-from souffleur.knowledge.importing import Imported
-from souffleur.knowledge.language.plain_text import mend
+from souffleur.knowledge.forgetting.trace import TopicPreview
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import LedgerEntry, Recorded
 from souffleur.knowledge.people import Person, PersonaCard
 from souffleur.knowledge.preferences import Preferences
-from souffleur.knowledge.removal.order import Forgotten
-from souffleur.knowledge.removal.trace import TopicPreview
-from souffleur.knowledge.upkeep.quality import Quality
-from souffleur.knowledge.users import UserSummary
+from souffleur.knowledge.search.memories import Found
+from souffleur.knowledge.store.backup_file import BackupManifest
+from souffleur.knowledge.store.erasing import Erased
+from souffleur.knowledge.store.export import Exported
+from souffleur.knowledge.store.importing import Imported
+from souffleur.knowledge.store.introductions import UserSummary
+from souffleur.knowledge.store.topics import Forgotten
+from souffleur.knowledge.text.plain import mend
 from souffleur.lookup import Stats
 from souffleur.notices import Notice
-from souffleur.serving.schemas import Answered, Counted, Page, RunAnswer
-from souffleur.whispering.recollection import Past
-from souffleur.whispering.whisper import Recall
+from souffleur.recall.compose import Recall
+from souffleur.recall.gather import Past
+from souffleur.report.quality import Quality
+from souffleur.server.schemas import Answered, Counted, Page, RunAnswer
+from souffleur.service.intake import Receipt
 
 Given = Mapping[str, Any]
 """Arguments of a method, by name."""

@@ -14,12 +14,12 @@ from souffleur.client.conversation import Asked, ask, converse
 from souffleur.client.errors import error_of
 from souffleur.client.methods import AsyncMethods, Methods
 from souffleur.errors import RemoteError, SettingsError
-from souffleur.knowledge.connections import connection
 from souffleur.knowledge.identity import check_id
-from souffleur.knowledge.language.plain_text import mend
+from souffleur.knowledge.network.connections import connection
 from souffleur.knowledge.privacy.addresses import bare_address
-from souffleur.serving.memory_events import MemoryEvent
-from souffleur.time_source import Clock, TimeSource
+from souffleur.knowledge.text.plain import mend
+from souffleur.server.events import MemoryEvent
+from souffleur.times import Clock, TimeSource
 
 DEFAULT_URL = "http://127.0.0.1:8321"
 EVENTS = "/api/events"

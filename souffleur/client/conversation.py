@@ -12,7 +12,7 @@ from souffleur.client.arguments import with_turn_id
 from souffleur.client.calls import CALLS, Call, Given, Request, request_of
 from souffleur.client.errors import error_of
 from souffleur.errors import RemoteError
-from souffleur.serving.schemas import Page
+from souffleur.server.schemas import Page
 from souffleur.telemetry.log_lines import describe, trace_bug
 
 Asked = tuple[Call, Request]

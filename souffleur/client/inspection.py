@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from souffleur.client.calls import Call
 from souffleur.knowledge.operation import LedgerEntry
-from souffleur.knowledge.talk.session import Segment
-from souffleur.knowledge.talk.turn import Turn, TurnState
+from souffleur.knowledge.session import Segment
+from souffleur.knowledge.turn import Turn, TurnState
 
 if TYPE_CHECKING:
     from souffleur.client.clients import AsyncClient

@@ -4,40 +4,39 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from souffleur.knowledge.finding.search import Scope
 from souffleur.knowledge.memory import Kind, MemoryState
 from souffleur.knowledge.operation import Importance
+from souffleur.knowledge.search.memories import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from souffleur.background.intake import Receipt
     from souffleur.cast import Cast
-    from souffleur.contents import Content
     from souffleur.health import Health
-    from souffleur.knowledge.backup_file import BackupManifest
-    from souffleur.knowledge.erasing import Erased
-    from souffleur.knowledge.export_file import Exported
-    from souffleur.knowledge.finding.search import Found
-    from souffleur.knowledge.importing import Imported
+    from souffleur.integrations.importers.arriving import ImportSource
+    from souffleur.knowledge.forgetting.trace import TopicPreview
     from souffleur.knowledge.memory import Category, Memories, Memory
     from souffleur.knowledge.operation import LedgerEntries, LedgerEntry, Recorded
     from souffleur.knowledge.people import Knows, Language, Person, PersonaCard
     from souffleur.knowledge.preferences import Preferences
-    from souffleur.knowledge.removal.order import Forgotten
-    from souffleur.knowledge.removal.trace import TopicPreview
-    from souffleur.knowledge.upkeep.quality import Quality
-    from souffleur.knowledge.users import UserSummary
+    from souffleur.knowledge.search.memories import Found
+    from souffleur.knowledge.store.backup_file import BackupManifest
+    from souffleur.knowledge.store.erasing import Erased
+    from souffleur.knowledge.store.export import Exported
+    from souffleur.knowledge.store.importing import Imported
+    from souffleur.knowledge.store.introductions import UserSummary
+    from souffleur.knowledge.store.topics import Forgotten
     from souffleur.lookup import Stats
-    from souffleur.messages import Messages
-    from souffleur.moments import Moment
-    from souffleur.moving.arriving import ImportSource
+    from souffleur.messages import Content, Messages
     from souffleur.notices import Notice
-    from souffleur.runs.run import RunOptions, RunResult
-    from souffleur.whispering.pairing import Whisper
-    from souffleur.whispering.recollection import Past
-    from souffleur.whispering.whisper import Recall
+    from souffleur.recall.compose import Recall
+    from souffleur.recall.gather import Past
+    from souffleur.recall.pairing import Whisper
+    from souffleur.report.quality import Quality
+    from souffleur.service.intake import Receipt
+    from souffleur.service.run import RunOptions, RunResult
+    from souffleur.times import Moment
 
 
 class _Calls(Protocol):

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from souffleur.client.errors import named_error
-from souffleur.runs.run import RunOptions, RunResult
-from souffleur.serving.schemas import RunAnswer
+from souffleur.server.schemas import RunAnswer
+from souffleur.service.run import RunOptions, RunResult
 
 
 def to_result(answer: RunAnswer, given: Mapping[str, Any]) -> RunResult:

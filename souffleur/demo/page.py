@@ -7,7 +7,7 @@ from souffleur.demo.happening import What
 from souffleur.demo.story import Ending, Scene
 from souffleur.demo.words import Words
 from souffleur.dialogue import Dialogue
-from souffleur.reporting.rendering import render
+from souffleur.report.page import render
 
 TONES = {
     What.KEPT: "right",

@@ -6,15 +6,15 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from souffleur.agents.chat import Chat, Reply, Request, Usage
+from souffleur.agents.model.chat import Chat, Reply, Request, Usage
+from souffleur.api import Souffleur
 from souffleur.demo.happening import Happening, What, happenings
 from souffleur.dialogue import Dialogue, ScenePart
 from souffleur.knowledge.decay import effective, never_fades
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory
 from souffleur.knowledge.operation import LedgerEntry
+from souffleur.recall.compose import whispered_lines
 from souffleur.replay import Played, PlayedNight, StageClock, replay_all
-from souffleur.runtime import Souffleur
-from souffleur.whispering.whisper import whispered_lines
 
 
 @dataclass(frozen=True)

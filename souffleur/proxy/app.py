@@ -19,11 +19,11 @@ from souffleur.proxy.exchange import APIS, Exchange, Prompter
 from souffleur.proxy.passage import pass_on, pass_reply, while_there
 from souffleur.proxy.speaker import QUERY_FIELDS, Admit, Headers, usually
 from souffleur.proxy.upstream import Asked, Upstream, find_url, readable
-from souffleur.serving.cors import origins_of, with_cors
-from souffleur.serving.hosts import means_this_machine, named_host
+from souffleur.server.cors import origins_of, with_cors
+from souffleur.server.hosts import means_this_machine, named_host
 
 if TYPE_CHECKING:
-    from souffleur.runtime import Souffleur
+    from souffleur.api import Souffleur
     from souffleur.settings import Settings
 
 CLOSING = 5.0

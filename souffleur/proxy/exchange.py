@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
-from souffleur.marks import unmarked_json
-from souffleur.notices import Notice
+from souffleur.notices import Notice, unmarked_json
 from souffleur.proxy.chains import Chains
 from souffleur.proxy.injection import Api, Place, inject
 from souffleur.proxy.json_text import parse_object
@@ -30,11 +29,11 @@ from souffleur.proxy.speaker import (
 from souffleur.proxy.talk import Talk, join, names_several, read_talk
 from souffleur.proxy.tasks import is_task
 from souffleur.proxy.threads import Threads
+from souffleur.recall.compose import Recall
 from souffleur.telemetry.log_lines import describe, trace_bug
-from souffleur.whispering.whisper import Recall
 
 if TYPE_CHECKING:
-    from souffleur.runtime import Souffleur
+    from souffleur.api import Souffleur
 
 APIS: Mapping[str, Api] = {"/chat/completions": "chat", "/responses": "responses"}
 """Paths whose requests ask for a reply."""

@@ -5,13 +5,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from souffleur.marks import marked
-from souffleur.notices import Notice
+from souffleur.notices import Notice, marked
 from souffleur.proxy.events import BLANK, read_event, split_events
 from souffleur.proxy.injection import Api
 from souffleur.proxy.json_text import find_items, find_members, insert
 from souffleur.proxy.reply import Form
-from souffleur.whispering.references import Reference
+from souffleur.recall.rendering import Reference
 
 Mode = Literal["off", "append", "event"]
 """Whether notes are appended to the text of a reply, or go beside it, or not at all."""

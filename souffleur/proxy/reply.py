@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from souffleur.contents import readable_content
-from souffleur.knowledge.language.thinking import without_thinking
+from souffleur.knowledge.text.thinking import without_thinking
+from souffleur.messages import readable_content
 from souffleur.proxy.decoding import Decode, UndecodableError, make_decoder
 from souffleur.proxy.events import BLANK, read_event, split_events
 from souffleur.proxy.injection import Api

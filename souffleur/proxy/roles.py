@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
-from souffleur.contents import readable_content
+from souffleur.messages import readable_content
 from souffleur.proxy.injection import SYSTEM_ROLES
 
 

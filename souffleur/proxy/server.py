@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from souffleur.errors import SettingsError
 from souffleur.proxy.app import make_proxy
 from souffleur.proxy.upstream import find_url
-from souffleur.serving.hosts import is_local
-from souffleur.serving.listening import address, bind, listening
+from souffleur.server.hosts import is_local
+from souffleur.server.listening import address, bind, listening
 
 if TYPE_CHECKING:
-    from souffleur.runtime import Souffleur
+    from souffleur.api import Souffleur
     from souffleur.settings import Settings
 
 

@@ -8,9 +8,8 @@ from functools import cached_property
 from itertools import chain, dropwhile, islice
 from typing import Any
 
-from souffleur.contents import content_of, look_up, readable_content
-from souffleur.knowledge.language.thinking import without_thinking
-from souffleur.messages import Exchanged, to_turns
+from souffleur.knowledge.text.thinking import without_thinking
+from souffleur.messages import Exchanged, content_of, look_up, readable_content, to_turns
 from souffleur.proxy.injection import SYSTEM_ROLES
 from souffleur.proxy.roles import asked_at_the_end, is_reply, last_said, role_of
 

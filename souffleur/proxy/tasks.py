@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from souffleur.contents import readable_content
+from souffleur.messages import readable_content
 from souffleur.proxy.injection import SYSTEM_ROLES
 from souffleur.proxy.roles import asked_at_the_end, is_reply, last_said, role_of
 from souffleur.proxy.speaker import Headers

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import httpx2
 
 from souffleur.errors import SettingsError
-from souffleur.knowledge.connections import connection
+from souffleur.knowledge.network.connections import connection
 from souffleur.knowledge.privacy.addresses import api_base, bare_address, host_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from souffleur.errors import SettingsError
 
 if TYPE_CHECKING:
-    from souffleur.runtime import Souffleur
+    from souffleur.api import Souffleur
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 """The content type of `metrics_text`."""

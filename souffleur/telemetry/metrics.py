@@ -13,7 +13,7 @@ from souffleur.telemetry.measures import Measures
 from souffleur.telemetry.store_state import Gauges, Sources, read_state
 
 if TYPE_CHECKING:
-    from souffleur.time_source import TimeSource
+    from souffleur.times import TimeSource
 
 LOOPBACK = "127.0.0.1"
 PATIENCE = 5.0

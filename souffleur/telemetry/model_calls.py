@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from souffleur.agents.chat import Chat, Message, Reply, Request, Usage
+from souffleur.agents.model.chat import Chat, Message, Reply, Request, Usage
 from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.privacy.addresses import host_of
 from souffleur.knowledge.watching import Watch, Work

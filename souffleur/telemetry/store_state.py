@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from souffleur.knowledge.engine.collection import Filter, Is
 from souffleur.knowledge.memory import Kind, MemoryState
-from souffleur.knowledge.talk.turn import TurnState
+from souffleur.knowledge.store.engine.collection import Filter, Is
+from souffleur.knowledge.turn import TurnState
 
 if TYPE_CHECKING:
-    from souffleur.background.budget import Budget
-    from souffleur.background.endpoints import Endpoints
     from souffleur.knowledge.knowledge_base import KnowledgeBase
-    from souffleur.time_source import Clock
+    from souffleur.service.budget import Budget
+    from souffleur.service.endpoints import Endpoints
+    from souffleur.times import Clock
 
 
 @dataclass(frozen=True)

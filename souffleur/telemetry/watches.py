@@ -10,7 +10,7 @@ from souffleur.knowledge.watching import UNWATCHED, Note, Watch, What, Work
 if TYPE_CHECKING:
     from souffleur.settings import Settings
     from souffleur.telemetry.metrics import Metrics
-    from souffleur.time_source import TimeSource
+    from souffleur.times import TimeSource
 
 
 def make_metrics(settings: "Settings", times: "TimeSource") -> "Metrics | None":

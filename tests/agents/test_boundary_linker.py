@@ -5,17 +5,17 @@ from typing import Any
 import pytest
 
 from souffleur.agents.boundary_linker import BoundaryLinker
-from souffleur.agents.chat import Chat
-from souffleur.agents.exchange import Persona
+from souffleur.agents.brief import Persona
+from souffleur.agents.model.chat import Chat
 from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import AnswerError, EndpointError
+from souffleur.knowledge.boundaries import MAX_MEMORIES, BoundaryTask
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, Relation
 from souffleur.knowledge.operation import Actor, ActorKind, Delete, Edit, Update
-from souffleur.knowledge.upkeep.boundaries import MAX_MEMORIES, BoundaryTask
-from souffleur.runs.boundaries import run_boundaries
-from souffleur.runs.run import RunLimits, RunOptions, RunResult
+from souffleur.service.model_runs import run_boundaries
+from souffleur.service.run import RunLimits, RunOptions, RunResult
 from tests.build import NOW, by_hand, days, keep
 from tests.scripted import Scripted
 

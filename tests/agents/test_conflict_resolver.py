@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from souffleur.agents import conflict_resolver as arbiter
-from souffleur.agents.chat import Chat, Reply, Request
-from souffleur.agents.conflict_answer import (
+from souffleur.agents.brief import Persona
+from souffleur.agents.conflict_resolver import (
+    ConflictResolver,
     RulingAnswer,
     faults,
     grounding,
@@ -19,13 +20,11 @@ from souffleur.agents.conflict_answer import (
     may_end,
     to_op,
 )
-from souffleur.agents.conflict_resolver import ConflictResolver
-from souffleur.agents.exchange import Persona
+from souffleur.agents.model.chat import Chat, Reply, Request
 from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import AnswerError, EndpointError
-from souffleur.knowledge.finding.search import Query
-from souffleur.knowledge.journal import Journal
+from souffleur.knowledge.conflict_sets import ConflictSet, conflict_verdict_id, find_conflict_sets
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Evidence, Memory, MemoryState, Speaker
 from souffleur.knowledge.operation import (
@@ -41,14 +40,11 @@ from souffleur.knowledge.operation import (
     Skip,
     derive_id,
 )
-from souffleur.knowledge.upkeep.conflict_sets import (
-    ConflictSet,
-    conflict_verdict_id,
-    find_conflict_sets,
-)
-from souffleur.knowledge.upkeep.quality import measure
+from souffleur.knowledge.search.memories import Query
+from souffleur.knowledge.store.ledger import Journal
 from souffleur.prompts import LANGUAGES, render, stamp
-from souffleur.whispering.tokens import estimate_tokens
+from souffleur.recall.tokens import estimate_tokens
+from souffleur.report.quality import measure
 from tests.build import NOW, days, fill, memory, verdict
 from tests.faults.teller import Countdown, Deadly, Dying, Gone
 from tests.scripted import Answer, Scripted

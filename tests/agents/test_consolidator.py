@@ -9,14 +9,20 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from souffleur.agents import consolidator
-from souffleur.agents.chat import Chat, Reply, Request
-from souffleur.agents.consolidator import Consolidator, consolidation_id
-from souffleur.agents.exchange import Persona
-from souffleur.agents.merging import MergingAnswer, faults, list_memories, unfaithful
+from souffleur.agents.brief import Persona
+from souffleur.agents.consolidator import (
+    Consolidator,
+    MergingAnswer,
+    consolidation_id,
+    faults,
+    list_memories,
+    unfaithful,
+)
+from souffleur.agents.model.chat import Chat, Reply, Request
 from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import AnswerError, EndpointError
-from souffleur.knowledge.journal import Journal
+from souffleur.knowledge.grouping import find_groups
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
 from souffleur.knowledge.operation import (
@@ -28,9 +34,9 @@ from souffleur.knowledge.operation import (
     Merge,
     derive_id,
 )
-from souffleur.knowledge.upkeep.grouping import find_groups
+from souffleur.knowledge.store.ledger import Journal
 from souffleur.prompts import LANGUAGES, render, stamp
-from souffleur.whispering.tokens import estimate_tokens
+from souffleur.recall.tokens import estimate_tokens
 from tests.build import NOW, days, fill, memory, verdict
 from tests.faults.teller import Countdown, Deadly, Dying, Gone
 from tests.scripted import Answer, Scripted

@@ -4,18 +4,18 @@ from typing import Any
 
 import pytest
 
-from souffleur.agents.chat import Chat
+from souffleur.agents.brief import Persona
 from souffleur.agents.cue_writer import CueWriter
-from souffleur.agents.exchange import Persona
+from souffleur.agents.model.chat import Chat
 from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import AnswerError, EndpointError
-from souffleur.knowledge.finding.search import Query
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.knowledge.operation import Actor, ActorKind
-from souffleur.runs.cues import MAX_AT_ONCE, run_cues
-from souffleur.runs.run import RunLimits, RunOptions, RunResult
+from souffleur.knowledge.search.memories import Query
+from souffleur.service.model_runs import MAX_AT_ONCE, run_cues
+from souffleur.service.run import RunLimits, RunOptions, RunResult
 from tests.build import NOW, days, keep
 from tests.scripted import Scripted
 

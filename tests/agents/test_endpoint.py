@@ -24,10 +24,10 @@ from langchain_core.runnables import RunnableLambda
 from loguru import logger
 from pydantic import SecretStr
 
-from souffleur.agents.address import Address, read_key
-from souffleur.agents.chat import Message, Reply, Request, Usage
-from souffleur.agents.endpoint import Endpoint, Prices
-from souffleur.agents.failures import Call
+from souffleur.agents.model.address import Address, read_key
+from souffleur.agents.model.chat import Message, Reply, Request, Usage
+from souffleur.agents.model.endpoint import Endpoint, Prices
+from souffleur.agents.model.failures import Call
 from souffleur.errors import AnswerError, EndpointError, SettingsError
 from tests.stub import (
     USAGE,

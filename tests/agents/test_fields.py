@@ -10,7 +10,7 @@ from hypothesis import example, given, strategies as st
 from pydantic import BaseModel, ValidationError
 
 from souffleur.agents.answers import read_answer
-from souffleur.agents.conflict_answer import RulingAnswer
+from souffleur.agents.conflict_resolver import RulingAnswer
 from souffleur.agents.fields import MAX_QUOTE_LENGTH, MAX_REMARK_LENGTH, Until
 from souffleur.agents.verdict import AddAnswer, MonitorAnswer, ParseContext, to_ops
 from souffleur.errors import AnswerError

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from souffleur.agents.exchange import Persona
+from souffleur.agents.brief import Persona
 from souffleur.agents.monitor import EARLIER_SHOWN, LONG, MOST_SHOWN, KnowledgeMonitor
 from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat

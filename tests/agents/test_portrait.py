@@ -3,7 +3,7 @@
 import pytest
 
 from souffleur.knowledge.memory import Category, Memory, MemoryState
-from souffleur.knowledge.portrait import PortraitStatus, why_due
+from souffleur.knowledge.portrait_rule import PortraitStatus, why_due
 from tests.build import NOW, days, memory
 
 CALM = PortraitStatus(user_id="ann")

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
-from souffleur.agents.chat import Chat, Message, Reply, Request, Usage, request_key
-from souffleur.agents.endpoint import Endpoint
-from souffleur.agents.recording import Player, Recorder, prune
+from souffleur.agents.model.chat import Chat, Message, Reply, Request, Usage, request_key
+from souffleur.agents.model.endpoint import Endpoint
+from souffleur.agents.model.recording import Player, Recorder, prune
 from souffleur.errors import AnswerError, EndpointError, RecordingError
 from tests.stub import Stub, fail, say
 

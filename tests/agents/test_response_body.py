@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
-from souffleur.agents.response_body import MAX_BODY_BYTES, bound
+from souffleur.agents.model.response_body import MAX_BODY_BYTES, bound
 
 PIECE = 65_536
 

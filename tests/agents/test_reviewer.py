@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from souffleur.agents import reviewer
-from souffleur.agents.chat import Request
-from souffleur.agents.exchange import Persona
+from souffleur.agents.brief import Persona
 from souffleur.agents.fields import MAX_REMARK_LENGTH
-from souffleur.agents.review import UNDECIDED
+from souffleur.agents.model.chat import Request
+from souffleur.agents.reviewer import UNDECIDED
 from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import AnswerError, EndpointError

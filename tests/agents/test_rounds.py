@@ -8,7 +8,7 @@ import pytest
 from langsmith.utils import tracing_is_enabled
 from pydantic import BaseModel
 
-from souffleur.agents.chat import Chat, Reply, Request, Usage
+from souffleur.agents.model.chat import Chat, Reply, Request, Usage
 from souffleur.agents.rounds import (
     ask,
     ask_with_repair,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from souffleur.agents.exchange import Persona
+from souffleur.agents.brief import Persona
 from souffleur.agents.monitor import KnowledgeMonitor
 from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat

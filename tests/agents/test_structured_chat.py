@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from souffleur import agents
 from souffleur.agents.answers import MAX_ANSWER_LENGTH, read_answer
-from souffleur.agents.chat import Form, Message, Reply, Request, Usage
-from souffleur.agents.endpoint import Endpoint
+from souffleur.agents.model.chat import Form, Message, Reply, Request, Usage
+from souffleur.agents.model.endpoint import Endpoint
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import AnswerError, EndpointError
 from tests.stub import (

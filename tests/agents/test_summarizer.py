@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from souffleur.agents import profile_writer, summarizer
-from souffleur.agents.exchange import Persona
-from souffleur.agents.portrait import (
+from souffleur.agents import portrait_writer as profile_writer, summarizer
+from souffleur.agents.brief import Persona
+from souffleur.agents.portrait_answer import (
     PortraitAnswer,
     Sources,
     faults,
@@ -20,13 +20,13 @@ from souffleur.agents.portrait import (
 from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import AnswerError, EndpointError
+from souffleur.knowledge.forgetting.subject import Reader
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory, MemoryState
-from souffleur.knowledge.migration import put_memories
 from souffleur.knowledge.operation import Add, Update
-from souffleur.knowledge.portrait import forgotten_in, without_forgotten
-from souffleur.knowledge.removal.subject import Reader
-from souffleur.knowledge.talk.session import Segment, SegmentState
+from souffleur.knowledge.portrait_rule import forgotten_in, without_forgotten
+from souffleur.knowledge.session import Segment, SegmentState
+from souffleur.knowledge.store.migration import put_memories
 from tests.build import NOW, days, memory, turn, verdict
 from tests.scripted import SMALL_TALK, Answer, Scripted, episode, portrait
 from tests.stores import base_of

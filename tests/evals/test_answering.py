@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, strategies as st
 from rich.console import Console
 
-from souffleur.agents.chat import Message, Request
-from souffleur.agents.recording import Recorder
+from souffleur.agents.model.chat import Message, Request
+from souffleur.agents.model.recording import Recorder
 from souffleur.errors import DialogueError, SettingsError
 from souffleur.evals.answering import answering
 from souffleur.evals.sets.answering_result import (

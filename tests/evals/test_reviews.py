@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from souffleur.agents.recording import Player
+from souffleur.agents.model.recording import Player
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.evals.reviews import Case, Reviewed, read_cases, report, run
 

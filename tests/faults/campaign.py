@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 
 from loguru import logger
 
+from souffleur.api import Souffleur
 from souffleur.knowledge import undo
 from souffleur.knowledge.operation import Actor, ActorKind
 from souffleur.prompts import LANGUAGES, render
 from souffleur.replay import StageClock
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW
 from tests.faults.invariants import (

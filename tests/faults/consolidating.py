@@ -8,15 +8,15 @@ from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
-from souffleur.agents.chat import Request
 from souffleur.agents.consolidator import Consolidator
+from souffleur.agents.model.chat import Request
 from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import AnswerError, EndpointError
+from souffleur.knowledge.grouping import find_groups
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import derive_id
-from souffleur.knowledge.upkeep.grouping import find_groups
 from tests.build import NOW, days, memory
 from tests.faults.reviewing import PERSONA, ROUNDS, deadly
 from tests.scripted import Answer, Scripted

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from souffleur.api import Souffleur
 from souffleur.errors import StoreError
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 
 SAID = "word " * 100

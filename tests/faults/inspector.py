@@ -9,17 +9,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from souffleur.api import Souffleur
 from souffleur.errors import SouffleurError
-from souffleur.knowledge.engine.collection import Filter, read_all
-from souffleur.knowledge.finding.search import Query, Scope
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import MemoryState
 from souffleur.knowledge.operation import ActorKind, Forget, Update
-from souffleur.knowledge.upkeep.repair import find_broken
+from souffleur.knowledge.search.memories import Query, Scope
+from souffleur.knowledge.store.engine.collection import Filter, read_all
+from souffleur.knowledge.store.repair import find_broken
 from souffleur.parts import Parts
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
-from souffleur.time_source import from_clock
+from souffleur.times import from_clock
 from tests.build import NOW, an_add, open_base, turn, verdict
 
 DIMENSION = 16

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.language.plain_text import is_blank, single_line
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState, Speaker
 from souffleur.knowledge.operation import ActorKind, LedgerEntry
-from souffleur.knowledge.talk.turn import Turn
-from souffleur.knowledge.upkeep.repair import find_broken
+from souffleur.knowledge.store.repair import find_broken
+from souffleur.knowledge.text.plain import is_blank, single_line
+from souffleur.knowledge.turn import Turn
 from tests.faults.scene import API_KEY, BOBS, FORGOTTEN, SECRETS, Exchange, question
 from tests.stub import Body
 

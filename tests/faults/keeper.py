@@ -5,17 +5,17 @@ import sys
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from souffleur.knowledge.journal import Journal
+from souffleur.api import Souffleur
 from souffleur.knowledge.memory import Kind, Memory
 from souffleur.knowledge.operation import derive_id
-from souffleur.knowledge.upkeep import watermarks
-from souffleur.knowledge.upkeep.watermarks import Leader
+from souffleur.knowledge.store.ledger import Journal
+from souffleur.knowledge.store.runs import watermarks
+from souffleur.knowledge.store.runs.watermarks import Leader
 from souffleur.parts import Parts
-from souffleur.runs.jobs import jobs_of
-from souffleur.runs.schedule import Schedule
-from souffleur.runtime import Souffleur
+from souffleur.service.jobs import jobs_of
+from souffleur.service.schedule import Schedule
 from souffleur.settings import Settings
-from souffleur.time_source import from_clock
+from souffleur.times import from_clock
 from tests.build import NOW, days, fill, memory, open_base
 from tests.faults.reviewing import deadly
 from tests.place import where

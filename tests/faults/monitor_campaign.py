@@ -4,7 +4,7 @@ from datetime import timedelta
 from random import Random
 from typing import Any
 
-from souffleur.knowledge.talk.turn import Turn, TurnState, turn_point_id
+from souffleur.knowledge.turn import Turn, TurnState, turn_point_id
 from tests.faults.campaign import Campaign
 from tests.faults.invariants import Contents, assert_founded, read_contents
 from tests.faults.mutations import Family

@@ -5,10 +5,10 @@ from datetime import timedelta
 from random import Random
 from typing import Any
 
-from souffleur.knowledge.language.text_match import normalize_text
 from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.operation import ActorKind, LedgerEntry
-from souffleur.knowledge.talk.session import Segment, SegmentState
+from souffleur.knowledge.session import Segment, SegmentState
+from souffleur.knowledge.text.match import normalize_text
 from tests.faults.campaign import Campaign
 from tests.faults.mutations import Family
 from tests.faults.scene import EXCHANGES, Exchange

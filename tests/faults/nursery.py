@@ -5,8 +5,8 @@ import signal
 import sys
 
 import souffleur.wiring
+from souffleur.api import Souffleur
 from souffleur.cli.worker import worker
-from souffleur.runtime import Souffleur
 
 LOADED = (souffleur.wiring, Souffleur)
 
@@ -15,7 +15,7 @@ def main() -> None:
     """Say `ready`; then, for each line, the id of a new process, which says that it judges."""
     import qdrant_client  # noqa: F401  loaded once, and not by each worker
 
-    from souffleur.knowledge.engine import server  # noqa: F401
+    from souffleur.knowledge.store.engine import server  # noqa: F401
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     print("ready", flush=True)

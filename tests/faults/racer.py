@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from souffleur import cli
+from souffleur.api import Souffleur
 from souffleur.errors import StoreError
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 
 EMBEDDER = "hash:16"

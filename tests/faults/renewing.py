@@ -4,10 +4,10 @@ import asyncio
 import sys
 from pathlib import Path
 
-from souffleur.knowledge.embedding.embedder import make_embedder
 from souffleur.knowledge.policy import COMPANION
-from souffleur.knowledge.reembedding import take_over
-from souffleur.knowledge.store import StoreLocation, open_knowledge
+from souffleur.knowledge.search.embedder import make_embedder
+from souffleur.knowledge.store.migration import take_over
+from souffleur.knowledge.store.opening import StoreLocation, open_knowledge
 
 NEW = "hash:32"
 """The embedder that takes over."""

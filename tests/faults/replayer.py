@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from souffleur.agents.chat import Reply, Request
-from souffleur.runtime import Souffleur
+from souffleur.agents.model.chat import Reply, Request
+from souffleur.api import Souffleur
 from souffleur.settings import Settings
 from tests.place import where
 from tests.scripted import SKIP, Scripted, add, answer, boost, delete, update

@@ -8,8 +8,8 @@ from typing import Any
 from souffleur.errors import EndpointError
 from souffleur.knowledge.memory import Due, Memory
 from souffleur.knowledge.operation import ActorKind, LedgerEntry
-from souffleur.runs.review import REVIEWED_DUE
-from souffleur.runs.run import RunOptions, RunResult
+from souffleur.service.model_runs import REVIEWED_DUE
+from souffleur.service.run import RunOptions, RunResult
 from tests.faults.campaign import Campaign
 from tests.faults.invariants import Contents
 from tests.faults.mutations import Family

@@ -5,8 +5,8 @@ import random
 import sys
 from pathlib import Path
 
-from souffleur.agents.chat import Request
-from souffleur.agents.exchange import Persona
+from souffleur.agents.brief import Persona
+from souffleur.agents.model.chat import Request
 from souffleur.agents.reviewer import MemoryReviewer
 from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
@@ -14,7 +14,8 @@ from souffleur.errors import EndpointError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Due, Memory
 from souffleur.knowledge.operation import derive_id
-from souffleur.runs import RunOptions, run_review
+from souffleur.service.model_runs import run_review
+from souffleur.service.run import RunOptions
 from tests.build import NOW, days, memory, open_base
 from tests.faults.teller import Countdown, Deadly
 from tests.scripted import Answer, Scripted

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from souffleur.agent_wiring import make_agents
-from souffleur.agents.chat import Request
+from souffleur.agents.model.chat import Request
+from souffleur.api import Souffleur
 from souffleur.errors import AnswerError, EndpointError
-from souffleur.knowledge.engine.collection import Collection, Payload, Point
 from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.store.engine.collection import Collection, Payload, Point
 from souffleur.parts import Parts
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
-from souffleur.time_source import from_clock
+from souffleur.times import from_clock
 from tests.build import open_base
 from tests.place import where
 from tests.scripted import SKIP, Answer, Scripted, episode, portrait

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from souffleur.api import Souffleur
 from souffleur.errors import AnswerError
-from souffleur.knowledge.talk.turn import Turn, TurnState
-from souffleur.runtime import Souffleur
+from souffleur.knowledge.turn import Turn, TurnState
 from souffleur.settings import Settings
 from tests.build import NOW
 from tests.place import where

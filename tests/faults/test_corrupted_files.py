@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from souffleur.knowledge.engine.checksums import data_blocks
+from souffleur.knowledge.store.engine.checksums import data_blocks
 from tests.faults.child import ROOT, environment
 from tests.place import in_folder
 

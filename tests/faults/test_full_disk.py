@@ -12,12 +12,12 @@ from shutil import disk_usage
 
 import pytest
 
+from souffleur.api import Souffleur
 from souffleur.errors import BackupError, TransferError
-from souffleur.knowledge.engine.disk import BYTES_TO_OPEN, BYTES_TO_WRITE, MB
+from souffleur.knowledge.store.engine.disk import BYTES_TO_OPEN, BYTES_TO_WRITE, MB
 from souffleur.parts import Parts
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
-from souffleur.time_source import from_clock
+from souffleur.times import from_clock
 from tests.build import NOW, open_base, turn
 from tests.faults.child import Child, running
 from tests.faults.filler import Answer

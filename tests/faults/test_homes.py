@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from souffleur.knowledge.talk.turn import TurnState
-from souffleur.runtime import Souffleur
+from souffleur.api import Souffleur
+from souffleur.knowledge.turn import TurnState
 from souffleur.settings import Settings
 from tests.build import NOW
 from tests.faults.child import ROOT, environment
@@ -23,7 +23,7 @@ from tests.scripted import SKIP, Scripted
 CHILD = """
 import asyncio, os, sys
 from pathlib import Path
-from souffleur.runtime import Souffleur
+from souffleur.api import Souffleur
 from souffleur.settings import Settings
 
 async def main():

@@ -9,7 +9,7 @@ import pytest
 
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, MemoryState
-from souffleur.knowledge.talk.turn import TurnState
+from souffleur.knowledge.turn import TurnState
 from tests.build import open_base
 from tests.faults.child import running
 from tests.faults.replayer import TURNS

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from souffleur.knowledge.embedding.embedder import make_embedder
-from souffleur.knowledge.engine.collection import Filter, read_pages
-from souffleur.knowledge.memory_codec import to_memory
 from souffleur.knowledge.policy import COMPANION
-from souffleur.knowledge.store import StoreLocation, open_knowledge
-from souffleur.knowledge.upkeep.embedding_anew import KEY
-from souffleur.knowledge.upkeep.schema import SCHEMA
+from souffleur.knowledge.search.embedder import make_embedder
+from souffleur.knowledge.store.codecs import to_memory
+from souffleur.knowledge.store.embedding_anew import KEY
+from souffleur.knowledge.store.engine.collection import Filter, read_pages
+from souffleur.knowledge.store.opening import StoreLocation, open_knowledge
+from souffleur.knowledge.store.schema import SCHEMA
 from tests.build import fill, memory, open_base, turn
 from tests.faults.renewing import NEW
 from tests.faults.test_kill_runs import live

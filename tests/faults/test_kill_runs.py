@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from souffleur.knowledge.grouping import find_groups
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.operation import ActorKind, LedgerEntry
-from souffleur.knowledge.upkeep.grouping import find_groups
 from tests.build import fill, open_base
 from tests.faults import consolidating, reviewing
 from tests.faults.child import running

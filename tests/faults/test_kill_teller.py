@@ -10,7 +10,7 @@ import pytest
 
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category
-from souffleur.knowledge.talk.session import SegmentState
+from souffleur.knowledge.session import SegmentState
 from tests.build import open_base
 from tests.faults.child import running
 from tests.faults.teller import TURNS, opened, talk

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from souffleur.knowledge.engine.collection import Filter
-from souffleur.knowledge.engine.edge import EdgeCollection
+from souffleur.knowledge.store.engine.collection import Filter
+from souffleur.knowledge.store.engine.edge import EdgeCollection
 from tests.faults.child import running
 from tests.faults.writer import LAYOUT
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from souffleur.knowledge.finding.search import Query, Scope
-from souffleur.knowledge.language.plain_text import CLIPPED
-from souffleur.knowledge.talk.turn import MAX_MESSAGE_LENGTH
-from souffleur.runtime import Souffleur
+from souffleur.api import Souffleur
+from souffleur.knowledge.search.memories import Query, Scope
+from souffleur.knowledge.text.plain import CLIPPED
+from souffleur.knowledge.turn import MAX_MESSAGE_LENGTH
 from souffleur.settings import Settings
 from tests.build import NOW, days
 from tests.counted import Counted

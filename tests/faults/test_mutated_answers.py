@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from souffleur.knowledge.talk.turn import TurnState
+from souffleur.knowledge.turn import TurnState
 from tests.build import NOW, days
 from tests.faults.campaign import Campaign, running
 from tests.faults.monitor_campaign import MonitorCampaign

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from souffleur.api import Souffleur
 from souffleur.errors import EndpointError
-from souffleur.knowledge.engine.collection import Collection
 from souffleur.knowledge.operation import ActorKind, Promote
-from souffleur.knowledge.talk.turn import Turn, TurnState
+from souffleur.knowledge.store.engine.collection import Collection
+from souffleur.knowledge.turn import Turn, TurnState
 from souffleur.opening import Opening
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, verdict
 from tests.place import at_once, lasts_hours, where

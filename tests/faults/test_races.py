@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from souffleur.runtime import Souffleur
+from souffleur.api import Souffleur
 from tests.build import open_base
 from tests.faults.child import Child, running
 from tests.faults.racer import Answer, Order, keep, settings

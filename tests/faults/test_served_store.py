@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from souffleur.api import Souffleur
 from souffleur.errors import StoreError
-from souffleur.knowledge.talk.turn import TurnState
-from souffleur.runtime import Souffleur
+from souffleur.knowledge.turn import TurnState
 from souffleur.settings import Settings
 from tests.build import NOW
 from tests.line import Line

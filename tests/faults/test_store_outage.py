@@ -9,20 +9,20 @@ import pytest
 from qdrant_edge import EdgeShard
 
 from souffleur.agent_wiring import make_agents
+from souffleur.api import Souffleur
 from souffleur.errors import StoreError
-from souffleur.knowledge.engine.checksums import sums_file
-from souffleur.knowledge.engine.collection import Collection, Payload, Point
-from souffleur.knowledge.engine.disk import free_bytes
-from souffleur.knowledge.engine.edge import EdgeCollection
-from souffleur.knowledge.engine.edge_encoding import encode_config
-from souffleur.knowledge.engine.edge_log import sync_log
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import ActorKind, Add, Boost
-from souffleur.knowledge.talk.turn import TurnState
+from souffleur.knowledge.store.engine.checksums import sums_file
+from souffleur.knowledge.store.engine.collection import Collection, Payload, Point
+from souffleur.knowledge.store.engine.disk import free_bytes
+from souffleur.knowledge.store.engine.edge import EdgeCollection
+from souffleur.knowledge.store.engine.edge_encoding import encode_config
+from souffleur.knowledge.store.engine.files import sync_log
+from souffleur.knowledge.turn import TurnState
 from souffleur.parts import Parts
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
-from souffleur.time_source import from_clock
+from souffleur.times import from_clock
 from tests.build import NOW, open_base, verdict
 from tests.place import in_folder, where
 from tests.scripted import SKIP, Scripted, add, answer

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from souffleur.runtime import Souffleur
+from souffleur.api import Souffleur
 from tests.faults.workers import Workers, recording, unhurried
 from tests.place import SERVER, drop
 from tests.shared import assert_judged_once, assert_ledger_agrees, until_judged

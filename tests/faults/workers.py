@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from souffleur.runtime import Souffleur
+from souffleur.api import Souffleur
 from souffleur.settings import Settings
 from tests.faults.child import ROOT, environment
 from tests.place import SERVER, prefix

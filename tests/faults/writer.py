@@ -6,8 +6,8 @@ import sys
 import uuid
 from pathlib import Path
 
-from souffleur.knowledge.engine.collection import CollectionSchema, Filter, Point, Sparse
-from souffleur.knowledge.engine.edge import EdgeCollection
+from souffleur.knowledge.store.engine.collection import CollectionSchema, Filter, Point, Sparse
+from souffleur.knowledge.store.engine.edge import EdgeCollection
 
 LAYOUT = CollectionSchema(
     "points", 4, {"user_id": "tenant", "revision": "integer", "mark": "integer"}

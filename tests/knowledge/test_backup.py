@@ -14,8 +14,12 @@ from hypothesis import Phase, given, settings, strategies as st
 from qdrant_client import QdrantClient
 
 from souffleur.errors import BackupError, NotFoundError, StoreBusyError, StoreMismatchError
-from souffleur.knowledge.backup import restore, save, save_store
-from souffleur.knowledge.backup_file import (
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.memory import MemoryState
+from souffleur.knowledge.operation import Forget
+from souffleur.knowledge.portrait_rule import PortraitStatus
+from souffleur.knowledge.store.backup import restore, save, save_store
+from souffleur.knowledge.store.backup_file import (
     MANIFEST,
     POINTS,
     BackupManifest,
@@ -24,7 +28,7 @@ from souffleur.knowledge.backup_file import (
     read_lines,
     verify,
 )
-from souffleur.knowledge.engine.collection import (
+from souffleur.knowledge.store.engine.collection import (
     Collection,
     CollectionSchema,
     Filter,
@@ -32,14 +36,15 @@ from souffleur.knowledge.engine.collection import (
     Sparse,
     read_pages,
 )
-from souffleur.knowledge.engine.server import ServerCollection
-from souffleur.knowledge.journal import Journal
-from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import MemoryState
-from souffleur.knowledge.operation import Forget
-from souffleur.knowledge.portrait import PortraitStatus
-from souffleur.knowledge.store import COLLECTIONS, StoreLocation, open_collections, stored_dimension
-from souffleur.knowledge.upkeep import run_log, watermarks
+from souffleur.knowledge.store.engine.server import ServerCollection
+from souffleur.knowledge.store.ledger import Journal
+from souffleur.knowledge.store.opening import (
+    COLLECTIONS,
+    StoreLocation,
+    open_collections,
+    stored_dimension,
+)
+from souffleur.knowledge.store.runs import run_log, watermarks
 from tests.build import NOW, by_hand, keep, open_base, turn
 from tests.place import in_folder, located
 

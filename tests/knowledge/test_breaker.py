@@ -5,7 +5,7 @@ from datetime import timedelta
 from hypothesis import given, strategies as st
 
 from souffleur.errors import AnswerError, EndpointError, OutageError
-from souffleur.knowledge.breaker import MAX_PAUSE, Breaker, Outage
+from souffleur.knowledge.network.breaker import MAX_PAUSE, Breaker, Outage
 from tests.build import NOW
 
 DOWN = EndpointError("down")

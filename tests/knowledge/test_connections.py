@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from souffleur.agents.chat import Message, Request
-from souffleur.agents.endpoint import Endpoint
+from souffleur.agents.model.chat import Message, Request
+from souffleur.agents.model.endpoint import Endpoint
 from souffleur.client import Client
 from souffleur.errors import SettingsError
-from souffleur.knowledge.connections import connection, trusted
-from souffleur.knowledge.embedding.embedding_models import openai_embeddings
-from souffleur.knowledge.engine.server import connect
+from souffleur.knowledge.network.connections import connection, trusted
+from souffleur.knowledge.search.embedding_models import openai_embeddings
+from souffleur.knowledge.store.engine.server import connect
 from souffleur.proxy.upstream import Upstream
 from tests.stub import Stub, say, send
 

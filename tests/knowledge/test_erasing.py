@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from souffleur.agents.chat import Reply, Request
+from souffleur.agents.model.chat import Reply, Request
+from souffleur.api import Souffleur
 from souffleur.errors import NotFoundError
-from souffleur.knowledge.engine.collection import Filter, read_all
-from souffleur.knowledge.erasing import erase_user
 from souffleur.knowledge.memory import Category, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind, Forget, Update
-from souffleur.knowledge.talk.turn import TurnState
-from souffleur.knowledge.upkeep import run_log
-from souffleur.runtime import Souffleur
+from souffleur.knowledge.store.engine.collection import Filter, read_all
+from souffleur.knowledge.store.erasing import erase_user
+from souffleur.knowledge.store.runs import run_log
+from souffleur.knowledge.turn import TurnState
 from souffleur.settings import Settings
 from tests.build import NOW, by_hand, keep, open_base, turn, verdict, words_of
 from tests.place import at_once, where

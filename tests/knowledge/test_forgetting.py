@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from souffleur.errors import StoreError
-from souffleur.knowledge.forgetting import Doubt
+from souffleur.knowledge.forgetting.request import Doubt
+from souffleur.knowledge.forgetting.telling import Matter, Told, stands_in
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind, Add, Delete, Forget, Refusal
 from souffleur.knowledge.plan import PlanContext, withdrawn
 from souffleur.knowledge.policy import COMPANION
-from souffleur.knowledge.talk.turn import TurnState
-from souffleur.knowledge.telling import Matter, Told, stands_in
+from souffleur.knowledge.turn import TurnState
 from souffleur.knowledge.undo import plan_sparing
 from tests.build import NOW, keep, memory, turn, verdict
 from tests.scripted import add, answer, by_name

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import yaml
 
-from souffleur.agents.chat import Request
+from souffleur.agents.model.chat import Request
 from souffleur.errors import EndpointError
 from souffleur.evals.suite.residue import found_in
-from souffleur.knowledge.export_file import export_lines
 from souffleur.knowledge.memory import Category, MemoryState
 from souffleur.knowledge.operation import ActorKind, Add, Delete
 from souffleur.knowledge.people import Language
-from souffleur.serving.page.said import latest_said
+from souffleur.knowledge.store.export import export_lines
+from souffleur.server.page.said import latest_said
 from tests.build import NOW, turn, verdict, words_of
 from tests.place import in_folder
 from tests.scripted import by_name, judged_told

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings as profile, strategies as st
 
+from souffleur.api import Souffleur
 from souffleur.errors import IdentityError, NotFoundError
-from souffleur.knowledge.finding.search import EVERYWHERE, Query
 from souffleur.knowledge.identity import MAX_ID_LENGTH, check_id
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Actor, ActorKind, Add, derive_id
-from souffleur.knowledge.talk.turn import TurnState
+from souffleur.knowledge.search.memories import EVERYWHERE, Query
+from souffleur.knowledge.turn import TurnState
 from souffleur.parts import Parts
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
-from souffleur.time_source import from_clock
+from souffleur.times import from_clock
 from tests.build import NOW, verdict
 from tests.stores import empty_base
 

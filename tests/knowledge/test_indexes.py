@@ -3,7 +3,7 @@
 import ast
 from functools import cache
 
-from souffleur.knowledge.store import COLLECTIONS
+from souffleur.knowledge.store.opening import COLLECTIONS
 from tests.test_rooms import modules
 
 ASKING = {"Is", "OneOf", "Between", "Missing", "Order"}

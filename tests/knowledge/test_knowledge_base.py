@@ -8,8 +8,6 @@ import pytest
 
 from souffleur.errors import NotFoundError, StoreMismatchError, UndoError
 from souffleur.knowledge.decay import effective
-from souffleur.knowledge.embedding.embedder import make_embedder
-from souffleur.knowledge.finding.search import Query
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import (
     Category,
@@ -40,7 +38,9 @@ from souffleur.knowledge.operation import (
     Update,
 )
 from souffleur.knowledge.policy import COMPANION, EVERBOT
-from souffleur.knowledge.store import open_knowledge
+from souffleur.knowledge.search.embedder import make_embedder
+from souffleur.knowledge.search.memories import Query
+from souffleur.knowledge.store.opening import open_knowledge
 from tests.build import NOW, an_add, by_hand, days, keep, open_base, turn, verdict
 from tests.place import at_once, located
 from tests.stores import empty_base

@@ -6,12 +6,12 @@ import pytest
 
 from souffleur.errors import NotFoundError, StoreMismatchError
 from souffleur.knowledge import decay
-from souffleur.knowledge.embedding.embedder import make_embedder
-from souffleur.knowledge.finding.search import Query, Scope
 from souffleur.knowledge.memory import MemoryState
-from souffleur.knowledge.migration import carried, copy_store
 from souffleur.knowledge.operation import ActorKind, Add, Boost, Update
 from souffleur.knowledge.policy import COMPANION, EVERBOT
+from souffleur.knowledge.search.embedder import make_embedder
+from souffleur.knowledge.search.memories import Query, Scope
+from souffleur.knowledge.store.migration import carried, copy_store
 from tests.build import NOW, memory, open_base, turn, verdict
 from tests.place import located
 

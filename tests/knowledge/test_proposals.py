@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from souffleur.api import Souffleur
 from souffleur.errors import NotFoundError, UndoError
 from souffleur.knowledge.memory import Category, Due, MemoryState, Source
 from souffleur.knowledge.operation import (
@@ -22,8 +23,7 @@ from souffleur.knowledge.operation import (
     Refusal,
     Update,
 )
-from souffleur.runs import RunOptions
-from souffleur.runtime import Souffleur
+from souffleur.service.run import RunOptions
 from souffleur.settings import Settings
 from tests.build import NOW, days, verdict
 from tests.place import where

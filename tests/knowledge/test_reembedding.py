@@ -8,19 +8,18 @@ import pytest
 from qdrant_edge import UpdateOperation
 
 from souffleur.errors import StoreBusyError, StoreMismatchError
-from souffleur.knowledge.embedding.embedder import Embedder, make_embedder
-from souffleur.knowledge.engine.collection import Filter, Point, read_pages
-from souffleur.knowledge.engine.edge import EdgeCollection
-from souffleur.knowledge.finding.search import Query, Scope
-from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import MemoryState
-from souffleur.knowledge.migration import copy_store
 from souffleur.knowledge.operation import Actor, ActorKind
 from souffleur.knowledge.policy import COMPANION
-from souffleur.knowledge.reembedding import take_over
-from souffleur.knowledge.store import StoreLocation, open_collection, open_knowledge
-from souffleur.knowledge.upkeep.embedding_anew import KEY
+from souffleur.knowledge.search.embedder import Embedder, make_embedder
+from souffleur.knowledge.search.memories import Query, Scope
+from souffleur.knowledge.store.embedding_anew import KEY
+from souffleur.knowledge.store.engine.collection import Filter, Point, read_pages
+from souffleur.knowledge.store.engine.edge import EdgeCollection
+from souffleur.knowledge.store.ledger import Journal
+from souffleur.knowledge.store.migration import copy_store, take_over
+from souffleur.knowledge.store.opening import StoreLocation, open_collection, open_knowledge
 from tests.build import NOW, Sulking, fill, keep, memory, open_base, turn
 from tests.faults.teller import Deadly, Dying, Gone
 from tests.place import in_folder

@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 from qdrant_client import QdrantClient
 
-from souffleur.agents.chat import Request
+from souffleur.agents.model.chat import Request
+from souffleur.api import Souffleur
 from souffleur.errors import MessageError, NotFoundError
 from souffleur.evals.suite.residue import found_in
+from souffleur.knowledge.forgetting.subject import Subject
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Actor, ActorKind, Forget
-from souffleur.knowledge.removal.order import PURGE, Stage as At, make_order, receipt
-from souffleur.knowledge.removal.subject import Subject
-from souffleur.knowledge.sharing.drafts import write_drafts
-from souffleur.runs.purge import run_purge
-from souffleur.runs.run import RunOptions
-from souffleur.runtime import Souffleur
+from souffleur.knowledge.store.processes.drafts import write_drafts
+from souffleur.knowledge.store.topics import PURGE, Stage as At, make_order, receipt
+from souffleur.service.rule_runs import run_purge
+from souffleur.service.run import RunOptions
 from souffleur.settings import Settings
 from tests.build import NOW, by_hand, days, keep, open_base, words_of
 from tests.faults.teller import Deadly, Dying, Gone

@@ -2,9 +2,9 @@
 
 from hypothesis import given, strategies as st
 
-from souffleur.knowledge.language.lexical import terms
-from souffleur.knowledge.removal.subject import Reader, Subject
-from souffleur.knowledge.telling import Matter, Told, stands_in
+from souffleur.knowledge.forgetting.subject import Reader, Subject
+from souffleur.knowledge.forgetting.telling import Matter, Told, stands_in
+from souffleur.knowledge.search.words import terms
 
 WORDS = ("Ann", "tea", "green", "Tom's", "cats", "Oslo", "likes", "走る", "绿茶", "金 哲洙", "J")
 texts = st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join)

@@ -5,19 +5,19 @@ from typing import Any
 
 from langchain_core.embeddings import Embeddings
 
-from souffleur.knowledge.embedding.embedder import make_embedder
-from souffleur.knowledge.embedding.hash_embeddings import HashEmbeddings
-from souffleur.knowledge.engine.collection import CollectionSchema
-from souffleur.knowledge.engine.edge import EdgeCollection
-from souffleur.knowledge.finding.search import Query, Scope
-from souffleur.knowledge.journal import INDEXES
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.privacy.secrets import MASK
-from souffleur.knowledge.sessions import Sessions
-from souffleur.knowledge.store import open_knowledge
-from souffleur.knowledge.talk.session import SegmentState, WindowRule
-from souffleur.knowledge.talk.talk_codec import session_point, to_session
-from souffleur.knowledge.talk.turn import TurnState, turn_point_id
+from souffleur.knowledge.search.embedder import make_embedder
+from souffleur.knowledge.search.hash_embeddings import HashEmbeddings
+from souffleur.knowledge.search.memories import Query, Scope
+from souffleur.knowledge.session import SegmentState, WindowRule
+from souffleur.knowledge.store.codecs import session_point, to_session
+from souffleur.knowledge.store.engine.collection import CollectionSchema
+from souffleur.knowledge.store.engine.edge import EdgeCollection
+from souffleur.knowledge.store.ledger import INDEXES
+from souffleur.knowledge.store.opening import open_knowledge
+from souffleur.knowledge.store.sessions import Sessions
+from souffleur.knowledge.turn import TurnState, turn_point_id
 from tests.build import NOW, days, turn
 from tests.place import in_folder, located
 from tests.stores import empty_base

@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 
 from souffleur.errors import EmbedderError
-from souffleur.knowledge.embedding.embedder import Embedder
-from souffleur.knowledge.engine.collection import Point
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Speaker
-from souffleur.knowledge.migration import put_records
 from souffleur.knowledge.operation import ActorKind, Boost, Delete, Op, Refusal, Said
 from souffleur.knowledge.policy import COMPANION
-from souffleur.knowledge.store import open_knowledge
-from souffleur.knowledge.talk.turn import verdict_id
+from souffleur.knowledge.search.embedder import Embedder
+from souffleur.knowledge.store.engine.collection import Point
+from souffleur.knowledge.store.migration import put_records
+from souffleur.knowledge.store.opening import open_knowledge
+from souffleur.knowledge.turn import verdict_id
 from tests.build import NOW, Sulking, an_add, by_hand, keep, turn, verdict
 from tests.counted import Tripped
 from tests.place import SERVER, at_once, in_folder, located

@@ -9,21 +9,23 @@ from typing import Any
 
 from hypothesis import Phase, given, settings, strategies as st
 
-from souffleur.agents.exchange import Persona
+from souffleur.agents.brief import Persona
 from souffleur.agents.reviewer import MemoryReviewer
 from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
+from souffleur.api import Souffleur
 from souffleur.knowledge import decay
-from souffleur.knowledge.finding.search import EVERYWHERE, Query
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
-from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.policy import EVERBOT, Policy
+from souffleur.knowledge.search.memories import EVERYWHERE, Query
+from souffleur.knowledge.store.codecs import to_point
 from souffleur.parts import Parts
-from souffleur.runs import RunLimits, RunOptions, run_decay, run_review
-from souffleur.runtime import Souffleur
+from souffleur.service.model_runs import run_review
+from souffleur.service.rule_runs import run_decay
+from souffleur.service.run import RunLimits, RunOptions
 from souffleur.settings import Settings
-from souffleur.time_source import from_clock
+from souffleur.times import from_clock
 from tests.build import NOW, days, memory
 from tests.scripted import Scripted
 from tests.stores import empty_base

@@ -17,8 +17,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from souffleur.api import Souffleur
 from souffleur.errors import NotFoundError, SouffleurError
-from souffleur.knowledge.finding.search import EVERYWHERE, Found, Query
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.operation import (
@@ -32,11 +32,11 @@ from souffleur.knowledge.operation import (
     Op,
     Update,
 )
-from souffleur.knowledge.talk.turn import Turn
+from souffleur.knowledge.search.memories import EVERYWHERE, Found, Query
+from souffleur.knowledge.turn import Turn
 from souffleur.parts import Parts
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
-from souffleur.time_source import from_clock
+from souffleur.times import from_clock
 from tests.build import NOW, days, turn, verdict
 from tests.stores import empty_base
 

@@ -16,14 +16,14 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from souffleur.knowledge.finding.search import EVERYWHERE, Query
+from souffleur.api import Souffleur
 from souffleur.knowledge.identity import COMMON, SHARED, own_sphere
 from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind, Add, Boost, Delete, Op, Share, Update
+from souffleur.knowledge.search.memories import EVERYWHERE, Query
 from souffleur.parts import Parts
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
-from souffleur.time_source import from_clock
+from souffleur.times import from_clock
 from tests.build import NOW, days, verdict
 from tests.stores import empty_base
 

@@ -15,7 +15,8 @@ from souffleur.knowledge.memory import Category, Due, Kind, Memory
 from souffleur.knowledge.operation import ActorKind, Add, Boost, Importance
 from souffleur.knowledge.plan import PlanContext, plan
 from souffleur.knowledge.policy import COMPANION, EVERBOT, STUDIO, Policy
-from souffleur.runs import RunOptions, run_decay
+from souffleur.service.rule_runs import run_decay
+from souffleur.service.run import RunOptions
 from tests.build import NOW, days, verdict
 from tests.stores import empty_base
 

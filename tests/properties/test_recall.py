@@ -17,7 +17,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from souffleur.agents.exchange import Persona
+from souffleur.agents.brief import Persona
 from souffleur.errors import UndoError
 from souffleur.knowledge.identity import COMMON, own_sphere
 from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -38,15 +38,15 @@ from souffleur.knowledge.operation import (
     Share,
     Update,
 )
-from souffleur.knowledge.talk.turn import turn_point_id
-from souffleur.knowledge.upkeep.purging import find_purgeable, purge
+from souffleur.knowledge.store.purging import find_purgeable, purge
+from souffleur.knowledge.turn import turn_point_id
 from souffleur.parts import Parts
-from souffleur.runs.jobs import perform
-from souffleur.runs.run import RunOptions
+from souffleur.recall.gather import Asked, whisper_for
+from souffleur.recall.tokens import estimate_tokens
+from souffleur.service.jobs import perform
+from souffleur.service.run import RunOptions
 from souffleur.settings import Settings
-from souffleur.time_source import from_clock
-from souffleur.whispering.recollection import Asked, whisper_for
-from souffleur.whispering.tokens import estimate_tokens
+from souffleur.times import from_clock
 from tests.build import NOW, days, turn, verdict
 from tests.stores import empty_base
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from souffleur.agents.chat import Request
+from souffleur.agents.model.chat import Request
 from tests.build import days
 from tests.scripted import SKIP, Answer, add, answer, by_name, episode
 from tests.stage import Stage, staged

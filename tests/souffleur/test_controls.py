@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
+from souffleur.api import Souffleur
 from souffleur.cli.console import Cleaning, Shown
-from souffleur.knowledge.engine.collection import Filter
-from souffleur.runtime import Souffleur
+from souffleur.knowledge.store.engine.collection import Filter
 from souffleur.settings import Settings
 from tests.build import NOW
 from tests.command import Run

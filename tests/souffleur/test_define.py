@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from souffleur.api import Souffleur
 from souffleur.errors import MessageError
 from souffleur.knowledge.identity import PERSONAS, own_sphere
 from souffleur.knowledge.memory import Category
 from souffleur.knowledge.operation import ActorKind, Forget, Refusal
-from souffleur.runtime import Souffleur
 from tests.build import an_add, verdict
 from tests.scripted import SKIP
 from tests.stage import staged

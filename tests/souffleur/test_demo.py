@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from souffleur.agents.recording import Player
+from souffleur.agents.model.recording import Player
+from souffleur.api import Souffleur
 from souffleur.dialogue import Dialogue, read_dialogue
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory, MemoryState
 from souffleur.knowledge.operation import ActorKind, LedgerEntry
-from souffleur.knowledge.talk.turn import TurnState
+from souffleur.knowledge.turn import TurnState
 from souffleur.replay import Played, as_recorded, clock_for, replay, settings_for
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 
 FOLDER = Path(__file__).parent.parent.parent / "souffleur" / "demo" / "zh"

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from souffleur.agents.chat import Usage
-from souffleur.agents.recording import Player
+from souffleur.agents.model.chat import Usage
+from souffleur.agents.model.recording import Player
+from souffleur.api import Souffleur
 from souffleur.cli.format_story import StoryPrinter
 from souffleur.demo.happening import Happening, What
 from souffleur.demo.page import to_html
@@ -20,7 +21,6 @@ from souffleur.demo.story import Ending, Meter, Remembered, Scene, tell
 from souffleur.demo.words import read_words
 from souffleur.dialogue import Dialogue, ScenePart, read_dialogue
 from souffleur.replay import as_recorded, clock_for, settings_for
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW
 

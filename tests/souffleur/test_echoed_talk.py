@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from loguru import logger
 
-from souffleur.agents.chat import Message, Request
-from souffleur.agents.endpoint import Endpoint
+from souffleur.agents.model.chat import Message, Request
+from souffleur.agents.model.endpoint import Endpoint
 from souffleur.errors import SouffleurError
-from souffleur.knowledge.embedding.embedder import make_embedder
+from souffleur.knowledge.search.embedder import make_embedder
 from souffleur.settings import Settings
 from tests.place import where
 from tests.scripted import Scripted

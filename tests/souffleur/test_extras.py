@@ -27,9 +27,9 @@ def test_a_missing_extra_is_named(package: str, name: str) -> None:
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
     """A typo is told as for any module."""
-    import souffleur.langchain
-    import souffleur.mcp
+    import souffleur.integrations.langchain
+    import souffleur.integrations.mcp
 
-    for module in (souffleur.langchain, souffleur.mcp):
+    for module in (souffleur.integrations.langchain, souffleur.integrations.mcp):
         with pytest.raises(AttributeError, match="has no attribute 'Prompter'"):
             _ = module.Prompter

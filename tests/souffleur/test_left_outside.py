@@ -20,24 +20,23 @@ from langchain_core.messages import HumanMessage
 from loguru import logger
 from mcp import Client as ToolClient
 
-from souffleur.background.outbox import Outbox
-from souffleur.background.spool import Spool
+from souffleur.api import Souffleur
 from souffleur.client import AsyncClient
-from souffleur.knowledge.talk.turn import Turn
-from souffleur.langchain import SouffleurMiddleware, Talk
-from souffleur.mcp import make_server
+from souffleur.integrations.langchain import SouffleurMiddleware, Talk
+from souffleur.integrations.mcp import make_server
+from souffleur.knowledge.turn import Turn
 from souffleur.proxy.exchange import Prompter
 from souffleur.proxy.speaker import usually
-from souffleur.runtime import Souffleur
-from souffleur.serving.listening import bind, listening
-from souffleur.serving.whole import make_whole_app
+from souffleur.server.listening import bind, listening
+from souffleur.server.whole import make_whole_app
+from souffleur.service.outbox import Outbox, Spool
 from souffleur.settings import Settings
 from souffleur.telemetry import metrics_text
 from tests.build import turn
 from tests.line import Line
 from tests.place import SERVER, bytes_below, where
 from tests.scripted import SKIP, Scripted
-from tests.souffleur.langchain.agents import scripted
+from tests.souffleur.integrations.langchain.agents import scripted
 from tests.souffleur.proxy.endpoint import streamed, whole
 from tests.souffleur.proxy.scene import Scene, open_scene
 from tests.traced import exporter

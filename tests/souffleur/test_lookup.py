@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from souffleur.api import Souffleur
 from souffleur.client import AsyncClient
 from souffleur.errors import MessageError, NotFoundError, QueryError, UndoError
-from souffleur.knowledge.finding.search import Scope
 from souffleur.knowledge.memory import Evidence, Kind, Memory, MemoryState
 from souffleur.knowledge.operation import ActorKind, Add, LedgerEntry
-from souffleur.runtime import Souffleur
+from souffleur.knowledge.search.memories import Scope
 from souffleur.settings import Settings
 from tests.build import NOW, days, keep, memory as made, verdict
 from tests.place import where

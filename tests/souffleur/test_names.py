@@ -9,17 +9,17 @@ import pytest
 import pytest_asyncio
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from souffleur.agents.chat import Request
+from souffleur.agents.model.chat import Request
+from souffleur.api import Souffleur
 from souffleur.client.arguments import plain_messages
-from souffleur.langchain.turns import LastTurn, last_turn
+from souffleur.integrations.langchain.middleware import LastTurn, last_turn
 from souffleur.messages import to_turns
 from souffleur.proxy.talk import read_talk
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.scripted import SKIP, Scripted, add, answer, by_name
+from tests.souffleur.integrations.test_import_sillytavern import HEAD, message
 from tests.souffleur.proxy.endpoint import whole
 from tests.souffleur.proxy.scene import open_scene
-from tests.souffleur.test_moving_sillytavern import HEAD, message
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -8,7 +8,7 @@ import pytest
 from souffleur.errors import NotFoundError
 from souffleur.knowledge.operation import LedgerEntry, Recorded
 from souffleur.notices import notices_of
-from souffleur.serving.memory_events import events_of
+from souffleur.server.events import events_of
 from tests.scripted import SKIP, add, answer, delete, update
 from tests.stage import Stage, staged
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from souffleur.agents.chat import Request
+from souffleur.agents.model.chat import Request
 from souffleur.errors import IdentityError, SettingsError
-from souffleur.knowledge.embedding.embedder import make_embedder
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.migration import copy_store
 from souffleur.knowledge.people import person_id
 from souffleur.knowledge.policy import COMPANION
-from souffleur.knowledge.upkeep.repair import find_broken
+from souffleur.knowledge.search.embedder import make_embedder
+from souffleur.knowledge.store.migration import copy_store
+from souffleur.knowledge.store.repair import find_broken
 from tests.build import NOW, days, keep, open_base
 from tests.command import Run, data
 from tests.place import located

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
+from souffleur.api import Souffleur
 from souffleur.errors import MemoryOffError, SettingsError
 from souffleur.knowledge.preferences import Preferences
-from souffleur.knowledge.talk.turn import Turn, TurnState, turn_point_id
-from souffleur.runs.run import RunOptions
-from souffleur.runtime import Souffleur
+from souffleur.knowledge.turn import Turn, TurnState, turn_point_id
+from souffleur.recall.compose import Recall
+from souffleur.service.run import RunOptions
 from souffleur.settings import Settings
-from souffleur.whispering.whisper import Recall
 from tests.build import NOW, days
 from tests.place import where
 from tests.scripted import Scripted, add, answer, by_name, episode

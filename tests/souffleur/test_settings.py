@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from souffleur.agents.chat import Message, Request
+from souffleur.agents.model.chat import Message, Request
+from souffleur.api import Souffleur
 from souffleur.errors import SettingsError
-from souffleur.runtime import Souffleur
 from souffleur.settings import (
     OPENAI_URL,
     Settings,

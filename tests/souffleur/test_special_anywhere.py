@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from loguru import logger
 
-from souffleur.agents.chat import Request
-from souffleur.mirror.mirror import Mirror
+from souffleur.agents.model.chat import Request
+from souffleur.integrations.mirror.mirror import Mirror
 from tests.place import SERVER, bytes_below
 from tests.scripted import SKIP, Answer, add, answer, episode, portrait, update
 from tests.stage import Stage, staged

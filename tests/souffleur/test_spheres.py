@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from souffleur.agents.chat import Request
-from souffleur.background.narrator import Narrator
+from souffleur.agents.model.chat import Request
+from souffleur.api import Souffleur
 from souffleur.knowledge.identity import EVERY_SPHERE
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind, Refusal, Share
-from souffleur.runtime import Souffleur
+from souffleur.service.summaries import Narrator
 from tests.build import NOW, days, keep, verdict
 from tests.command import Run, data
 from tests.counted import Counted

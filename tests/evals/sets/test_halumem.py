@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from souffleur.agents.chat import Request
-from souffleur.agents.recording import Recorder
+from souffleur.agents.model.chat import Request
+from souffleur.agents.model.recording import Recorder
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import DialogueError, SettingsError
 from souffleur.evals.halumem import Result, as_json, estimate, halumem, report, run

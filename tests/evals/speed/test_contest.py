@@ -22,7 +22,7 @@ from souffleur.evals.speed.contest import (
 from souffleur.evals.speed.page import to_html
 from souffleur.evals.speed.rivals import RIVALS, Fill, find_rivals
 from souffleur.evals.speed.timing import Operation, Timing
-from souffleur.knowledge.embedding.hash_embeddings import HashEmbeddings
+from souffleur.knowledge.search.hash_embeddings import HashEmbeddings
 from tests.command import Run
 
 MISSING = [name for name in ("mem0", "langmem") if find_spec(name) is None]

@@ -10,7 +10,7 @@ from souffleur.evals.suite.result import ErrorType, OpStatus, Step
 from souffleur.evals.suite.scoring import score
 from souffleur.evals.suite.script import ScriptTurn
 from souffleur.knowledge.operation import Actor, ActorKind, Change, LedgerEntry
-from souffleur.knowledge.talk.turn import Turn
+from souffleur.knowledge.turn import Turn
 from tests.build import NOW, memory, turn
 
 TEA = memory("Ann likes tea.")

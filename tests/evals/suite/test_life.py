@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from souffleur.agents.chat import Request
+from souffleur.agents.model.chat import Request
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import DialogueError
 from souffleur.evals.suite.life import Life, Mention, Statement, read_life

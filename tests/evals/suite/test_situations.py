@@ -11,8 +11,8 @@ from souffleur.errors import DialogueError
 from souffleur.evals.in_mind import Marked, summarize
 from souffleur.evals.suite.in_mind import CameToMind, Helps, mark_bearing, play
 from souffleur.evals.suite.situation import Situation, read_situation, read_situations
+from souffleur.recall.compose import Recall
 from souffleur.settings import Settings
-from souffleur.whispering.whisper import Recall
 from tests.scripted import SKIP, Scripted, by_name
 
 LIFE: dict[str, Any] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from souffleur.agents.chat import Request
+from souffleur.agents.model.chat import Request
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import EndpointError
 from souffleur.evals.suite import llm_judge

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from souffleur.agents.chat import Chat, Message, Reply, Request, Usage, request_key
+from souffleur.agents.model.chat import Chat, Message, Reply, Request, Usage, request_key
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.dialogue import Dialogue, Exchange, SessionPart
 from souffleur.errors import AnswerError, EndpointError, RecordingError, SettingsError
@@ -30,7 +30,7 @@ from souffleur.evals.systems.answers_estimate import estimate
 from souffleur.evals.systems.batch import Batch, batches
 from souffleur.evals.systems.contestant import Other, Whole, check_contestant, make_contestant
 from souffleur.evals.systems.meter import Meter
-from souffleur.knowledge.embedding.embedder import make_embedder
+from souffleur.knowledge.search.embedder import make_embedder
 from souffleur.settings import default_settings
 from tests.scripted import Answer, Scripted, add, answer, by_name, episode, portrait
 

@@ -13,7 +13,7 @@ import typer
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from typer.testing import CliRunner
 
-from souffleur.agents.chat import Message, Request
+from souffleur.agents.model.chat import Message, Request
 from souffleur.cli.versus import versus as command
 from souffleur.dialogue import Exchange
 from souffleur.errors import AnswerError, EndpointError, RecordingError, SettingsError
@@ -36,7 +36,7 @@ from souffleur.evals.systems.comparison import (
 from souffleur.evals.systems.langchain_adapter import Aliases, LangChainAdapter
 from souffleur.evals.systems.marking import count_near_duplicates
 from souffleur.evals.systems.script_runner import count_whispered
-from souffleur.knowledge.embedding.embedder import make_embedder
+from souffleur.knowledge.search.embedder import make_embedder
 from souffleur.settings import default_settings
 from tests.build import NOW
 from tests.scripted import SKIP, SMALL_TALK, Answer, Scripted, answer, by_name, update

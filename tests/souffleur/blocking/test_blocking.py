@@ -31,8 +31,8 @@ from souffleur.blocking.loop_thread import LoopThread
 from souffleur.blocking.memory import BlockingKnowledge
 from souffleur.errors import BlockingError, MessageError, SettingsError, StoreBusyError
 from souffleur.health import Health
-from souffleur.knowledge.finding.search import Found, Query
 from souffleur.knowledge.operation import Actor, ActorKind
+from souffleur.knowledge.search.memories import Found, Query
 from tests.blocking_methods import TARGET, generate, shape
 from tests.build import NOW
 from tests.faults.child import ROOT, environment

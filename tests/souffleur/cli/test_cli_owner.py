@@ -12,8 +12,8 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from souffleur.runtime import Souffleur
-from souffleur.serving.server import owned, owner_socket
+from souffleur.api import Souffleur
+from souffleur.server.serving import owned, owner_socket
 from souffleur.settings import Settings
 from tests.command import Run, data
 from tests.faults.child import running
@@ -22,7 +22,12 @@ from tests.souffleur.cli.test_cli import DIALOGUE, ME
 from tests.souffleur.cli.test_companion import keeps_tea, model
 from tests.stub import Stub, say
 
-LOADED = ("souffleur.serving.app", "souffleur.serving.whole", "souffleur.mcp.server", "uvicorn")
+LOADED = (
+    "souffleur.server.app",
+    "souffleur.server.whole",
+    "souffleur.integrations.mcp.server",
+    "uvicorn",
+)
 
 
 @contextmanager

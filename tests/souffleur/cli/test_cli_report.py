@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from souffleur.knowledge.talk.turn import TurnState
+from souffleur.knowledge.turn import TurnState
 from tests.build import open_base, turn
 from tests.command import Run, data
 

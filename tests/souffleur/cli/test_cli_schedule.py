@@ -6,10 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from souffleur.api import Souffleur
 from souffleur.knowledge.memory import Kind
 from souffleur.knowledge.operation import ActorKind, Add
-from souffleur.runs.jobs import RUNS, jobs_of
-from souffleur.runtime import Souffleur
+from souffleur.service.jobs import RUNS, jobs_of
 from souffleur.settings import Settings
 from tests.build import NOW, days, verdict
 from tests.place import variables, where

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from souffleur.client import Client
-from souffleur.serving.tokens import Role, TokenFile
+from souffleur.server.tokens import Role, TokenFile
 from tests.build import NOW
 from tests.command import Run, data
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from souffleur.api import Souffleur
 from souffleur.knowledge.operation import Update
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, an_add, keep, open_base, turn, verdict
 from tests.command import Run, data

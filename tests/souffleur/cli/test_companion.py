@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from rich.text import Text
 
+from souffleur.api import Souffleur
 from souffleur.cli.companion import converse
 from souffleur.evals.chores import report_chores
 from souffleur.evals.performance import measure, report
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.place import where
 from tests.scripted import SKIP, SMALL_TALK, add, answer

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from souffleur.setting_sources import find_settings
+from souffleur.settings import find_settings
 from tests.command import Run, data
 
 KEPT_SECRET = "sk-very-secret-4711"

@@ -14,14 +14,22 @@ from loguru import logger
 from qdrant_client import QdrantClient
 
 from souffleur.errors import SettingsError
-from souffleur.knowledge.engine.collection import Collection, CollectionSchema, Filter
-from souffleur.knowledge.engine.edge import EdgeCollection
-from souffleur.knowledge.engine.server import ServerCollection
-from souffleur.knowledge.journal import Journal
-from souffleur.knowledge.upkeep import watermarks
-from souffleur.knowledge.upkeep.watermarks import DAY, LEASE, Leader, Watermark, begun, due, stagger
+from souffleur.knowledge.store.engine.collection import Collection, CollectionSchema, Filter
+from souffleur.knowledge.store.engine.edge import EdgeCollection
+from souffleur.knowledge.store.engine.server import ServerCollection
+from souffleur.knowledge.store.ledger import Journal
+from souffleur.knowledge.store.runs import watermarks
+from souffleur.knowledge.store.runs.watermarks import (
+    DAY,
+    LEASE,
+    Leader,
+    Watermark,
+    begun,
+    due,
+    stagger,
+)
 from souffleur.replay import StageClock
-from souffleur.runs.schedule import Job, Schedule
+from souffleur.service.schedule import Job, Schedule
 from tests.build import NOW
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)

@@ -9,9 +9,9 @@ from typing import Any
 
 from openai import AsyncOpenAI
 
-from souffleur.knowledge.talk.turn import Turn
+from souffleur.api import Souffleur
+from souffleur.knowledge.turn import Turn
 from souffleur.proxy.server import serve
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.scripted import SKIP, Scripted, add, answer
 from tests.souffleur.proxy.endpoint import Endpoint, open_endpoint

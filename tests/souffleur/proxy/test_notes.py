@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from souffleur.marks import BEGIN, marked, unmarked, unmarked_json
+from souffleur.notices import BEGIN, marked, unmarked, unmarked_json
 from souffleur.proxy.notes import Carrier, Mode, Notes
 from souffleur.proxy.reply import Reply
-from souffleur.whispering.references import Reference
+from souffleur.recall.rendering import Reference
 from tests.souffleur.proxy.endpoint import calling, response_events, streamed, whole
 from tests.souffleur.proxy.scene import Scene, open_scene
 from tests.souffleur.proxy.streams import STREAMS

@@ -10,11 +10,11 @@ import httpx2
 import pytest
 import pytest_asyncio
 
+from souffleur.api import Souffleur
 from souffleur.proxy.app import Proxy
 from souffleur.proxy.exchange import Prompter
 from souffleur.proxy.speaker import usually
 from souffleur.proxy.upstream import Upstream
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.scripted import SKIP, Scripted, add, answer
 from tests.souffleur.proxy.endpoint import Endpoint, open_endpoint, refusal, whole

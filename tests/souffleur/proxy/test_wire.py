@@ -14,7 +14,7 @@ from langchain_core.embeddings import Embeddings
 from pydantic import SecretStr
 
 from souffleur.errors import StoreError
-from souffleur.knowledge.embedding.embedder import make_embedder
+from souffleur.knowledge.search.embedder import make_embedder
 from tests.souffleur.proxy.endpoint import Answer, refusal, streamed, whole
 from tests.souffleur.proxy.scene import TEA, Scene, open_scene, serving
 

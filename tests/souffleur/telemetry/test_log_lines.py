@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from loguru import logger
 
-from souffleur.agents.chat import Reply, Request
-from souffleur.agents.recording import Player
+from souffleur.agents.model.chat import Reply, Request
+from souffleur.agents.model.recording import Player
 from souffleur.dialogue import read_dialogue
 from souffleur.errors import AnswerError
 from souffleur.knowledge.memory import MemoryState

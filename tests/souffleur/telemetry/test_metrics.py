@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from souffleur.agents.chat import Reply, Request, Usage
+from souffleur.agents.model.chat import Reply, Request, Usage
 from souffleur.errors import EndpointError, SettingsError
 from souffleur.settings import Settings
 from souffleur.telemetry import metrics_text

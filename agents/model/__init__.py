@@ -1,0 +1,1 @@
+"""How a model is asked, and how its answers are read."""

@@ -1,0 +1,155 @@
+"""The seam to a model: what is asked, what comes back, and the one callable between them."""
+
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from souffleur.field_docs import explain_fields
+from souffleur.knowledge.network.breaker import Breaker
+
+_user_id: ContextVar[str] = ContextVar("user_id", default="")
+
+
+@contextmanager
+def on_behalf_of(user_id: str) -> Iterator[None]:
+    """Do within, and in tasks that are begun within, what is done for a user.
+
+    >>> with on_behalf_of("ann"):
+    ...     asking_user()
+    'ann'
+    >>> asking_user()
+    ''
+    """
+    token = _user_id.set(user_id)
+    try:
+        yield
+    finally:
+        _user_id.reset(token)
+
+
+def asking_user() -> str:
+    """Return the user on whose behalf this task works; empty if it is none's."""
+    return _user_id.get()
+
+
+Role = Literal["system", "user", "assistant"]
+
+Form = Literal["json_schema", "json_object", "text"]
+"""How an answer is demanded: by a strict schema, as any JSON object, or in words alone."""
+
+
+@explain_fields
+@dataclass(frozen=True)
+class Message:
+    """One message of a prompt."""
+
+    role: Role
+    """Who speaks."""
+    content: str
+    """The words."""
+
+
+@explain_fields
+@dataclass(frozen=True)
+class Usage:
+    """The cost of model calls; usages can be added.
+
+    >>> Usage(calls=1, input_tokens=900, output_tokens=40) + Usage(calls=1, input_tokens=100)
+    Usage(calls=2, input_tokens=1000, cached_tokens=0, output_tokens=40, cost=0.0)
+    """
+
+    calls: int = 0
+    """Number of requests."""
+    input_tokens: int = 0
+    """Tokens of the whole prompt, including cached ones."""
+    cached_tokens: int = 0
+    """Those of `input_tokens` that the provider served from its cache."""
+    output_tokens: int = 0
+    """Tokens of the answers."""
+    cost: float = 0.0
+    """Dollars; 0 if no prices are configured."""
+
+    @classmethod
+    def of(cls, cost: Mapping[str, float]) -> "Usage":
+        """Return the usage noted in a ledger entry or an error (see `Verdict.cost`).
+
+        >>> Usage.of({"calls": 1, "cost": 0.5})
+        Usage(calls=1, input_tokens=0, cached_tokens=0, output_tokens=0, cost=0.5)
+        """
+        names = ("calls", "input_tokens", "cached_tokens", "output_tokens")
+        calls, taken, cached, given = (int(cost.get(name, 0)) for name in names)
+        return cls(calls, taken, cached, given, cost.get("cost", 0.0))
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cost + other.cost,
+        )
+
+
+@explain_fields
+@dataclass(frozen=True)
+class Request:
+    """One question to a model."""
+
+    messages: tuple[Message, ...]
+    """The prompt, in order."""
+    name: str
+    """A name for the answer, such as `verdict`: letters, digits, `_` and `-`, at most 64."""
+    schema: Mapping[str, Any] | None = None
+    """The JSON schema of the answer; only with the form `json_schema`."""
+    form: Form = "text"
+    """How the answer is demanded."""
+
+
+@explain_fields
+@dataclass(frozen=True)
+class Reply:
+    """One answer of a model, as it came."""
+
+    text: str
+    """The answer."""
+    finish: str = "stop"
+    """Why the model stopped: `stop`, or `length` if it was cut off."""
+    usage: Usage = Usage(calls=1)
+    """What it cost."""
+    model: str = ""
+    """The model named in the response; not always the requested one."""
+
+
+Chat = Callable[[Request], Awaitable[Reply]]
+"""Asks a model. Raises EndpointError, or AnswerError if the response is unusable."""
+
+
+def guarded(chat: Chat, breaker: Breaker) -> Chat:
+    """Return a chat that raises OutageError, without asking, while the breaker is open."""
+
+    async def asked(request: Request) -> Reply:
+        with breaker.attempt():
+            return await chat(request)
+
+    return asked
+
+
+def request_key(request: Request) -> str:
+    """Return the identity of a request: 64 hexadecimal digits, the same in every process.
+
+    >>> request_key(Request((Message("user", "茶?"),), "verdict"))[:12]
+    '6f3cc8febe1b'
+    """
+    whole = {
+        "messages": [asdict(message) for message in request.messages],
+        "name": request.name,
+        "form": request.form,
+        "schema": None if request.schema is None else dict(request.schema),
+    }
+    # ASCII escapes also hold lone surrogates, which UTF-8 cannot.
+    canonical = json.dumps(whole, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()

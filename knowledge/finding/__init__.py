@@ -1,1 +1,0 @@
-"""Search over memories, episodes and raw turns."""

@@ -1,0 +1,381 @@
+"""Forgetting on request: what else tells what the user asks to forget, and goes with it.
+
+All of it is hidden at once: what clearly tells the same, and what only may. Of the latter a judge
+is asked afterwards, and what it calls something else is shown again (`Writer.spare`).
+"""
+
+from collections import defaultdict
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set as AbstractSet,
+)
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from souffleur.knowledge.forgetting.telling import Matter, Told, names_somebody, said_often
+from souffleur.knowledge.memory import NARRATIVE, Memory, MemoryState
+from souffleur.knowledge.operation import LedgerEntry, is_id
+from souffleur.knowledge.plan import PlanContext, withdrawn
+from souffleur.knowledge.store.codecs import to_memories
+from souffleur.knowledge.store.engine.collection import Collection, Filter, Is, OneOf, read_all
+from souffleur.knowledge.store.ledger import Journal
+from souffleur.knowledge.store.sessions import Sessions
+from souffleur.knowledge.text.details import read_capitalised
+from souffleur.knowledge.text.match import normalize_text
+from souffleur.knowledge.text.sentences import sentences
+from souffleur.knowledge.turn import Turn
+
+MOST_DOUBTFUL = 30
+"""Number of lines of which a judge is asked at most; what else may tell the same stays hidden."""
+NEIGHBOURS = 2
+"""Turns before and after one that tells of it, which may tell of it without a name."""
+_LOOKED_AT = (
+    MemoryState.ACTIVE,
+    MemoryState.PENDING,
+    MemoryState.SUPERSEDED,
+    MemoryState.ARCHIVED,
+)
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Lines that may tell of what a user asked to forget."""
+
+    user_id: str
+    agent_id: str
+    forgotten: tuple[str, ...]
+    """The contents of what was forgotten."""
+    lines: tuple[str, ...]
+
+
+JudgeTold = Callable[[Doubt], Awaitable[Sequence[bool] | None]]
+"""Returns for each line whether it tells of what was forgotten; `None` if that is not known."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line that may tell of it."""
+
+    id: str
+    """The memory or turn that it stands in."""
+    text: str = ""
+    """The words; empty for a turn, whose words expire elsewhere."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """What is kept of a user beside a memory that is to be forgotten."""
+
+    memories: Sequence[Memory]
+    turns: Sequence[Turn]
+    """Those whose words are there, in order."""
+    called: tuple[str, ...]
+    """Names of the user and the persona."""
+    often: frozenset[str]
+    """Keys of words that the user says often: see `telling`."""
+
+    def matter_of(self, memory: Memory, going: frozenset[str]) -> Matter:
+        """Return what a memory tells; those in `going` are forgotten together with it."""
+        stay = [one for one in self.memories if one.id not in going and one.id != memory.id]
+        stay = [one for one in stay if one.category not in NARRATIVE]
+        mine = [name for name in memory.entities if not self._is_called(name)]
+        own = unshared(mine, stay)
+        others = {name: None for one in stay for name in one.entities if not self._is_called(name)}
+        return Matter(
+            memory.content,
+            names=own,
+            shared=tuple(name for name in mine if name not in own),
+            others=tuple(name for name in others if name not in mine),
+            called=self.called,
+            often=self.often,
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that memories mention."""
+        return names_in(self.memories)
+
+    def _is_called(self, name: str) -> bool:
+        return normalize_text(name) in {normalize_text(one) for one in self.called}
+
+
+@dataclass
+class Found:
+    """What tells of a memory, or may."""
+
+    turns: set[str] = field(default_factory=set)
+    """Turns that surely do."""
+    memories: dict[str, list[str]] = field(default_factory=dict)
+    """Memories that surely do, each with the sentences that do."""
+    doubtful: list[tuple[float, Line]] = field(default_factory=list)
+    """Lines that may, each with how near it is to the memory."""
+
+
+def names_in(memories: Iterable[Memory]) -> tuple[str, ...]:
+    """Return the names that memories mention, each once."""
+    return tuple(dict.fromkeys(name for one in memories for name in one.entities))
+
+
+def unshared(names: Iterable[str], others: Iterable[Memory]) -> tuple[str, ...]:
+    """Return those names that none of the other memories mentions, in their order.
+
+    >>> from types import SimpleNamespace as Noted
+    >>> unshared(("Tom", "Oslo"), [Noted(entities=("Oslo",))])
+    ('Tom',)
+    """
+    mentioned = {name for one in others for name in one.entities}
+    shared = {normalize_text(name) for name in mentioned}
+    return tuple(name for name in names if normalize_text(name) not in shared)
+
+
+def find_told(
+    matter: Matter,
+    held: Held,
+    *,
+    rests: frozenset[str],
+    going: frozenset[str],
+    asking: frozenset[str] = frozenset(),
+) -> Found:
+    """Return what tells of a memory.
+
+    `rests` are the turns that it rests on, `asking` those that ask to forget it, which go anyway.
+    """
+    found = Found(turns=set(rests))
+    for one in held.memories:
+        if one.id in going:
+            continue
+        if one.category in NARRATIVE:
+            _look_in_narrative(matter, one, found)
+        elif (told := matter.in_memory(one.content)) is Told.SURELY:
+            found.memories[one.id] = []
+        elif told:
+            found.doubtful.append((matter.nearness(one.content), Line(one.id, one.content)))
+    for turn in held.turns:
+        told = matter.in_text(turn.words) if turn.id not in rests | asking else Told.NOT
+        if told is Told.SURELY:
+            found.turns.add(turn.id)
+        elif told:
+            found.doubtful.append((matter.nearness(turn.words), Line(turn.id)))
+    doubted = {line.id for _, line in found.doubtful}
+    found.doubtful.sort(key=lambda one: (one[1].text == "", -one[0]))
+    room = max(0, MOST_DOUBTFUL - len(found.doubtful))
+    near = beside(found.turns, held.turns, held.names, held.called)
+    others = [turn for turn in near if turn.id not in doubted | asking]
+    found.doubtful += [(0.0, Line(turn.id)) for turn in others[:room]]
+    return found
+
+
+def _look_in_narrative(matter: Matter, one: Memory, found: Found) -> None:
+    """Add an episode or portrait, or those of its lines that may tell of it.
+
+    A sentence after one that surely does may tell of it without a name.
+    """
+    told = {line: matter.in_text(line) for line in lines_of(one)}
+    surely = [line for line, how in told.items() if how is Told.SURELY]
+    if surely or matter.in_text(one.searchable) is Told.SURELY:
+        found.memories[one.id] = surely
+    if one.state is MemoryState.SUPERSEDED:  # nobody reads it any more
+        return
+    following = [
+        after for before, after in pairwise(sentences(one.content)) if before.strip() in surely
+    ]
+    near = {line.strip() for line in following if not names_somebody(line)}
+    for line, how in told.items():
+        if how is Told.PERHAPS or (how is Told.NOT and line in near):
+            found.doubtful.append((matter.nearness(line), Line(one.id, line)))
+
+
+def beside(
+    turn_ids: AbstractSet[str], turns: Sequence[Turn], names: Sequence[str], called: Sequence[str]
+) -> Iterator[Turn]:
+    """Yield the turns near these ones in the same talk, that name nobody: "she left me for him".
+
+    `turns` are in order; `names` are known ones, `called` those of the user and the persona.
+    """
+    talks: dict[tuple[str, str], list[Turn]] = defaultdict(list)
+    for turn in turns:
+        talks[turn.sphere, turn.session_id].append(turn)
+    for talk in talks.values():
+        places = [place for place, turn in enumerate(talk) if turn.id in turn_ids]
+        near = {place + by for place in places for by in range(-NEIGHBOURS, NEIGHBOURS + 1)}
+        for place in sorted(near.intersection(range(len(talk))) - {*places}):
+            words = talk[place].words
+            named = (one.text for one in read_capitalised(words) if one.text not in called)
+            if words and not names_somebody(words, names) and not any(named):
+                yield talk[place]
+
+
+def lines_of(narrative: Memory) -> Iterator[str]:
+    """Yield the sentences of an episode or portrait, its facts, and what is noted beside them."""
+    yield from (one.strip() for one in sentences(narrative.content))
+    data = narrative.data
+    for name in ("name", "occupation", "unresolved", "intent", "tone"):
+        if isinstance(data.get(name), str):
+            yield data[name]
+    for name in ("key_facts", "changes"):
+        yield from (str(one) for one in data.get(name) or ())
+
+
+async def with_what_tells_it(
+    entries: Sequence[LedgerEntry],
+    asked: Mapping[str, PlanContext],
+    memories: Collection,
+    journal: Journal,
+    called: Sequence[str],
+) -> list[LedgerEntry]:
+    """Return entries, where a requested deletion also takes what tells the same.
+
+    `asked` has the context of each such deletion by the id of its entry. `details["resting"]` lists
+    the raw turns to hide, the segments to summarise again and the doubtful lines.
+    """
+    first = entries[0]
+    taken = {id for entry in entries for id in entry.memory_ids}
+    first_gone = [entry.changes[0].after for entry in entries if entry.id in asked]
+    going = frozenset(id for one in first_gone for id in (one.id, *one.supersedes))
+    held = await _held(first.user_id, memories, journal, called)
+    done, room = [], MOST_DOUBTFUL
+    for entry in entries:
+        if entry.id in asked:
+            extended = await _extended(entry, asked[entry.id], held, going, taken, room, journal)
+            taken |= set(extended.memory_ids)
+            room -= len(extended.details["resting"]["doubtful"])
+            entry = extended
+        done.append(entry)
+    return done
+
+
+async def _held(
+    user_id: str, memories: Collection, journal: Journal, called: Sequence[str]
+) -> Held:
+    mine = Filter((Is("user_id", user_id), OneOf("state", _LOOKED_AT)))
+    known = to_memories(await read_all(memories, mine))
+    said = [turn.clipped() for turn in await journal.turns(user_id=user_id) if not turn.expunged]
+    often = said_often([*(one.content for one in known), *(turn.words for turn in said)])
+    return Held(known, said, tuple(called), often)
+
+
+async def _extended(
+    entry: LedgerEntry,
+    context: PlanContext,
+    held: Held,
+    going: frozenset[str],
+    taken: set[str],
+    room: int,
+    journal: Journal,
+) -> LedgerEntry:
+    memory = entry.changes[0].after
+    rests = frozenset(item.turn_id for item in memory.evidence)
+    matter = held.matter_of(memory, going)
+    asking = frozenset(entry.turn_ids)
+    found = find_told(matter, held, rests=rests, going=going, asking=asking)
+    found.memories |= {id: [] for id in memory.supersedes}
+    lines = _asked_about(found, room)
+    found.turns |= asking
+    only = _only_for(lines, found)
+    known = {one.id: one for one in held.memories}
+    await _add_episodes(found, only, known, journal)
+    ids = [id for id in dict.fromkeys((*found.memories, *only)) if id in known.keys() - taken]
+    texts = {id: (memory.content, *told) for id, told in _texts_by_id(found, lines).items()}
+    usual = (memory.content,)
+    more = [withdrawn(known[id], texts.get(id, usual), matter.names, context) for id in ids]
+    resting = {
+        "turns": sorted(filter(is_id, {*found.turns, *only} - known.keys())),
+        "segments": [
+            one.after.data["segment_id"] for one in more if "segment_id" in one.after.data
+        ],
+        "doubtful": [{"id": line.id, "text": line.text} for line in lines],
+        "only": only,
+    }
+    details: dict[str, Any] = {**entry.details, "resting": resting}
+    return entry.model_copy(update={"changes": (*entry.changes, *more), "details": details})
+
+
+def _asked_about(found: Found, room: int) -> list[Line]:
+    """Return the doubtful lines of which there is room to ask; the others count as sure."""
+    for near, line in found.doubtful[room:]:
+        if line.text:
+            found.memories.setdefault(line.id, []).append(line.text)
+        elif near:
+            found.turns.add(line.id)
+    return [line for _, line in found.doubtful[:room]]
+
+
+async def _add_episodes(
+    found: Found, only: dict[str, list[int]], known: Mapping[str, Memory], journal: Journal
+) -> None:
+    """Add the episodes written from turns that are hidden, if they can be written again.
+
+    One whose raw turns have expired cannot: it is kept unless its own text tells of it.
+    """
+    hidden = sorted(filter(is_id, {*found.turns, *only} - known.keys()))
+    for segment in await Sessions(journal).segments_with(hidden):
+        id = segment.episode_id
+        if id is None or segment.expunged or id not in known or id in found.memories:
+            continue
+        if found.turns.isdisjoint(segment.turn_ids):
+            places = [place for turn in segment.turn_ids for place in only.get(turn, ())]
+            only[id] = sorted({*only.get(id, ()), *places})
+        else:
+            found.memories[id] = []
+            only.pop(id, None)
+
+
+def _only_for(lines: Sequence[Line], found: Found) -> dict[str, list[int]]:
+    """Return the records that are hidden for doubtful lines alone, with the places of these."""
+    only: dict[str, list[int]] = defaultdict(list)
+    for place, line in enumerate(lines):
+        if line.id not in found.memories and line.id not in found.turns:
+            only[line.id].append(place)
+    return only
+
+
+def _texts_by_id(found: Found, lines: Sequence[Line]) -> dict[str, list[str]]:
+    texts = {id: list(sure) for id, sure in found.memories.items()}
+    for line in lines:
+        if line.text:
+            texts.setdefault(line.id, []).append(line.text)
+    return texts
+
+
+def spared(entry: LedgerEntry, tells: Sequence[bool]) -> tuple[str, ...]:
+    """Return the ids of what an entry has hidden for doubtful lines alone, none of which tells.
+
+    `tells` says of each doubtful line whether it does.
+    """
+    only = entry.details["resting"]["only"]
+    return tuple(id for id, places in only.items() if not any(tells[place] for place in places))
+
+
+def doubts_of(entry: LedgerEntry) -> list[Line]:
+    """Return the lines of an entry of which a judge is still to be asked."""
+    resting = entry.details.get("resting") or {}
+    held = entry.refused is None and entry.undone_by is None
+    return [Line(**one) for one in resting.get("doubtful", ())] if held else []
+
+
+def without_spared(entry: LedgerEntry, ids: Iterable[str]) -> LedgerEntry:
+    """Return an entry that no more hides these records, and of which nothing is doubtful."""
+    gone, resting = set(ids), entry.details["resting"]
+    left = tuple(change for change in entry.changes if change.after.id not in gone)
+    segments = {change.after.data.get("segment_id") for change in left}
+    kept = {
+        "turns": [id for id in resting["turns"] if id not in gone],
+        "segments": [id for id in resting["segments"] if id in segments],
+    }
+    details = {**entry.details, "resting": kept}
+    return entry.model_copy(update={"changes": left, "details": details})
+
+
+def told_again(portrait: Memory, lines: Iterable[str]) -> Memory:
+    """Return a withdrawn portrait whose next version may tell these lines."""
+    without, meant = portrait.data.get("without", []), set(lines)
+    if meant.isdisjoint(without):
+        return portrait
+    left = [text for text in without if text not in meant]
+    return portrait.model_copy(update={"data": {**portrait.data, "without": left}})

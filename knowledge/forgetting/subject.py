@@ -1,0 +1,204 @@
+"""The subject of a removal: the words by which a text is known to tell of it. Pure."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from souffleur.knowledge.forgetting.telling import (
+    HEAD,
+    Matter,
+    Told,
+    forms_of,
+    padded_words,
+    telling,
+    weigh,
+)
+from souffleur.knowledge.memory import Frozen, Memory
+from souffleur.knowledge.search.words import terms
+from souffleur.knowledge.text.sentences import sentences
+
+
+class Subject(Frozen):
+    """What is to be forgotten, in words."""
+
+    topic: str = ""
+    """As the person named it; a text with all its terms tells of it."""
+    names: tuple[str, ...] = ()
+    """Names that nothing else mentions; a text with one of them tells of it."""
+    contents: tuple[str, ...] = ()
+    """Memories that go; a text with most of the rare words of one tells of it."""
+    called: tuple[str, ...] = ()
+    """Names of the user and the persona, which tell of nothing."""
+
+
+class Reader:
+    """A subject, prepared to be looked for in many texts."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._topic = frozenset(terms(subject.topic))
+        self._forms = [form for name in (*subject.names, subject.topic) for form in forms_of(name)]
+        self._called = subject.called
+        self._every = [Matter(one, called=subject.called) for one in subject.contents]
+        self._by_key: dict[str, list[Matter]] = defaultdict(list)
+        for matter in self._every:
+            for key in matter.weights:
+                self._by_key[key].append(matter)
+        self._found: dict[str, bool] = {}
+
+    def finds(self, text: str) -> bool:
+        """Return whether a text tells of the subject.
+
+        >>> reader = Reader(Subject(topic="the cat", names=["Tom"], contents=["Ann fears dogs."]))
+        >>> [reader.finds(text) for text in ("Cats sleep.", "Is that Tom's?", "Ann, dogs, fears")]
+        [True, True, True]
+        >>> reader.finds("Ann has a dog."), Reader(Subject(topic="周雯")).finds("昨天周雯来了")
+        (False, True)
+        """
+        if not text:
+            return False
+        if text not in self._found:  # of one user, many records hold the same words
+            self._found[text] = self._looks_for(text)
+        return self._found[text]
+
+    def _looks_for(self, text: str) -> bool:
+        if self._has_name(text):
+            return True
+        return self._has_topic(set(terms(text))) or self._told(text) is Told.SURELY
+
+    def _told(self, text: str) -> Told:
+        near = {id(one): one for key in weigh(text) for one in self._by_key.get(key, ())}
+        return max((one.in_text(text) for one in near.values()), default=Told.NOT)
+
+    def finds_or_may(self, text: str) -> bool:
+        """Return whether a text is found, or shares rare words with what goes."""
+        return self.finds(text) or self.may_find(text)
+
+    def may_find(self, text: str) -> bool:
+        """Return whether a text that is not found shares rare words with what goes.
+
+        >>> reader = Reader(Subject(contents=["Ann is allergic to peanuts."]))
+        >>> [reader.may_find(text) for text in ("Peanut butter?", "I'm home")]
+        [True, False]
+        """
+        return not self.finds(text) and self._told(text) is Told.PERHAPS
+
+    def _has_name(self, text: str) -> bool:
+        words = padded_words(text)
+        return any(form in words for form in self._forms)
+
+    def _has_topic(self, said: set[str]) -> bool:
+        return bool(self._topic) and self._topic <= said
+
+    def only_resembles(self, text: str) -> bool:
+        """Return whether a text that is found tells something else in much the same words.
+
+        >>> reader = Reader(Subject(contents=["Ann paints green wooden boats."], called=["Ann"]))
+        >>> texts = "Ann paints green wooden chairs.", "Ann's wooden boats: she paints them green."
+        >>> [reader.only_resembles(text) for text in texts]
+        [True, False]
+        """
+        if not self.finds(text) or self._has_name(text):
+            return False
+        said = telling(weigh(text, self._called))
+        every = [telling(one.weights) for one in self._every]
+        whole = any(one <= said or said <= one for one in every)
+        return not (self._has_topic(set(terms(text))) or whole)
+
+    def finds_any(self, value: Any) -> bool:
+        """Return whether any text within a value tells of the subject."""
+        return any(self.finds(text) for text in texts_in(value))
+
+    def cut(self, text: str) -> str:
+        r"""Return the text without the sentences that tell of the subject.
+
+        >>> Reader(Subject(topic="Tom")).cut("[3 May] Tom called. He is well.\n\nShe sang. Tom!")
+        '[3 May] He is well.\n\nShe sang.'
+        """
+        if not self.finds(text):
+            return text
+        head, body = _headed(text)
+        kept = [_blank(one) if self.finds(one) else one for one in sentences(body)]
+        left = "".join(kept).strip()
+        return "" if self.finds(left) or not any(map(str.isalnum, left)) else head + left
+
+    def lines(self, text: str) -> tuple[str, ...]:
+        """Return the sentences of a text that tell of the subject; all of it if no one alone does.
+
+        >>> Reader(Subject(topic="Tom")).lines("Ann is well. Tom called.")
+        ('Tom called.',)
+        """
+        found = tuple(one.strip() for one in sentences(_headed(text)[1]) if self.finds(one))
+        return found or ((text.strip(),) if self.finds(text) else ())
+
+    def cut_any(self, value: Any) -> Any:
+        """Return a value without the sentences and list items that tell of the subject.
+
+        >>> Reader(Subject(topic="Tom")).cut_any({"facts": ["Tom left.", "It rained."], "n": 1})
+        {'facts': ['It rained.'], 'n': 1}
+        """
+        if isinstance(value, str):
+            return self.cut(value)
+        if isinstance(value, dict):
+            return {key: self.cut_any(one) for key, one in value.items() if not self.finds(key)}
+        if isinstance(value, list | tuple):
+            left = [one for one in value if not (isinstance(one, str) and self.finds(one))]
+            return type(value)(self.cut_any(one) for one in left)
+        return value
+
+    def cut_memory(self, memory: Memory) -> Memory:
+        """Return a memory without what tells of the subject; its content may be empty then."""
+        kept = {
+            "content": self.cut(memory.content),
+            "evidence": tuple(one for one in memory.evidence if not self.finds(one.quote)),
+            **{name: self.cut_any(getattr(memory, name)) for name in _FIELDS},
+        }
+        return memory.model_copy(update=kept)
+
+
+_FIELDS = ("entities", "topics", "cues", "data")
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Yield the texts within a value, with the keys of its objects.
+
+    >>> list(texts_in({"a": ["b", 1], "c": {"d": None}}))
+    ['a', 'b', 'c', 'd']
+    """
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield str(key)
+            yield from texts_in(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from texts_in(one)
+
+
+def texts_of(memory: Memory) -> Iterable[str]:
+    """Return all texts of a memory.
+
+    >>> from types import SimpleNamespace as Noted
+    >>> bare = dict(entities=(), topics=("tea",), cues=(), data={}, evidence=[Noted(quote="I did")])
+    >>> list(texts_of(Noted(content="Ann sang.", **bare)))
+    ['Ann sang.', 'I did', 'tea']
+    """
+    yield memory.content
+    yield from (one.quote for one in memory.evidence)
+    for name in _FIELDS:
+        yield from texts_in(getattr(memory, name))
+
+
+def _headed(text: str) -> tuple[str, str]:
+    """Return the date at the head of an episode, and the rest.
+
+    >>> _headed("[2026-01-03 18:00] Tea."), _headed("Tea [green].")
+    (('[2026-01-03 18:00] ', 'Tea.'), ('', 'Tea [green].'))
+    """
+    found = HEAD.match(text)
+    return (found[0], text[found.end() :]) if found else ("", text)
+
+
+def _blank(sentence: str) -> str:
+    """Return the white space at the end of a sentence that goes."""
+    return "\n\n" if "\n" in sentence[len(sentence.rstrip()) :] else ""

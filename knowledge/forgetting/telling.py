@@ -1,0 +1,283 @@
+"""Telling: whether a text tells the same as a memory, in whatever words. Pure.
+
+A text is compared by its rare words, whatever its length: names, and what is said seldom. Words for
+the user and the persona do not count, as nobody says his own name.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Set as AbstractSet
+from dataclasses import dataclass, field
+from enum import IntEnum
+from itertools import pairwise
+
+from souffleur.knowledge.search.words import COMMON, STOP_WORDS, is_spaced, split
+from souffleur.knowledge.text.details import HAN
+from souffleur.knowledge.text.everyday import COMMON_HAN, EVERYDAY, KIN, KIN_UNSPACED, key_of
+from souffleur.knowledge.text.plain import fold_width_and_case
+from souffleur.knowledge.text.sentences import sentences
+
+TOLD_SHARE = 0.7
+"""Minimum share of a memory's weight in a text that clearly tells the same."""
+NEAR_SHARE = 0.5
+"""Minimum share in a text that may tell the same, if all its words are everyday ones."""
+STRONG, MIDDLE, WEAK, FAINT = 1.0, 0.6, 0.3, 0.1
+"""Weight of a rare word; of a rare character; of a number or a word that this user says often; of
+an everyday word or character."""
+LITTLE = 0.1
+"""Share of a memory's weight below which rare characters alone tell nothing."""
+OFTEN = 30
+"""Number of texts of one user from which on a word is not rare, or one in fifty of very many."""
+
+PARTICLES = frozenset("的了吗呢吧啊呀哦嗯么嘛啦のはがをにへともでやだねよかなて")
+"""Characters that are no part of a word; 过, 地, 得 and 着 may be one, as in 过敏."""
+
+_DATE = re.compile(r"\d{1,2}|(?:19|20)\d\d|\d+:\d+")
+"""A number that is mostly part of a date: a day, a year, a time of day."""
+HEAD = re.compile(r"\[[^\]\n]{1,40}\]\s+")
+"""The date at the head of an episode, which tells of nothing."""
+_CLITIC = re.compile(r"^(?:[cdjlmnst]|qu)'(?=.)|(?<=.)'(?:s|d|m|ll|re|ve)$")
+"""Clitics, which are written together with a name: Ann's, she'll, d'Anna."""
+_SPACE = re.compile(rf"(?<=[{HAN}])[ \u3000](?=[{HAN}])")
+"""A space within a Japanese name: 田中 太郎 is 田中太郎."""
+_GAP = re.compile(rf"(?<=[{HAN}\uac00-\ud7a3]) (?=[{HAN}\uac00-\ud7a3])")
+"""A separator between parts of a name that a text may omit: 爱因斯坦·阿尔伯特, 김 철수."""
+_IS_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
+_ENDING = re.compile("[\u3041-\u309f].|.[\u3041-\u309f]|[ーッンャュョァィゥェォ].")
+"""Two characters that are an ending, or half of a sound, rather than a word: った, 婚し, ーム."""
+
+Weights = Mapping[str, float]
+"""What a text is compared by: keys of its words, each with its weight."""
+
+
+class Told(IntEnum):
+    """Whether a text tells what a memory tells."""
+
+    NOT = 0
+    PERHAPS = 1
+    """It shares rare words with it."""
+    SURELY = 2
+
+
+def weigh(text: str, called: Iterable[str] = (), often: AbstractSet[str] = frozenset()) -> Weights:
+    """Return the keys of a text's words with their weights, without the names in `called`.
+
+    `often` are keys that this user says often.
+
+    >>> weigh("Ann is allergic to peanuts, like 2 others.", ["Ann"])
+    {'allerg': 1.0, 'peanut': 1.0, 'like': 0.1, '2': 0.1, 'other': 0.1}
+    >>> weigh("主人对花生过敏", ["主人"], often={"对花"})
+    {'花': 0.1, '生': 0.1, '敏': 0.6, '对花': 0.3, '花生': 1.0, '生过': 0.3, '过敏': 0.3}
+    """
+    text, names = fold_width_and_case(text), set[str]()
+    for name in map(fold_width_and_case, called):
+        if name and is_spaced(name[-1]):
+            names |= {key for run in split(name) for key in _keys_of(run)}
+        elif name:
+            text = text.replace(name, " ")
+    keys = (key for run in split(text) for key in _keys_of(run))
+    return {key: _weight(key, often) for key in dict.fromkeys(keys) if key not in names}
+
+
+def _keys_of(run: tuple[str, ...]) -> Iterator[str]:
+    """Yield the keys of words; of a run of characters those that are words, and their pairs."""
+    if is_spaced(run[0]):
+        yield from (key_of(word) for word in run if word not in STOP_WORDS)
+        return
+    yield from (char for char in run if _IS_HAN.match(char) and char not in COMMON)
+    pairs = (one + two for one, two in pairwise(run) if not PARTICLES & {one, two})
+    yield from (pair for pair in pairs if not COMMON.issuperset(pair))
+
+
+def _weight(key: str, often: AbstractSet[str]) -> float:
+    if key in EVERYDAY or key in COMMON_HAN or _DATE.fullmatch(key):
+        return FAINT
+    if key in often or key[0].isdigit() or key in KIN or COMMON & set(key):
+        return WEAK
+    if _IS_HAN.fullmatch(key):
+        return MIDDLE
+    return WEAK if _ENDING.fullmatch(key) or key in KIN_UNSPACED else STRONG
+
+
+def said_often(texts: Iterable[str]) -> frozenset[str]:
+    """Return the keys of the words that are in many of these texts."""
+    listed = [weigh(text) for text in texts]
+    found = Counter(key for one in listed for key in one)
+    most = max(OFTEN, len(listed) // 50)
+    return frozenset(key for key, number in found.items() if number > most)
+
+
+@dataclass(frozen=True)
+class Matter:
+    """What a memory tells, prepared to be looked for in many texts."""
+
+    content: str
+    names: tuple[str, ...] = ()
+    """Names that nothing else mentions: a text with one of them tells of it."""
+    shared: tuple[str, ...] = ()
+    """Names in it that other memories mention as well: a text with one of them may tell of it."""
+    others: tuple[str, ...] = ()
+    """Names that other memories mention and this one does not."""
+    called: tuple[str, ...] = ()
+    """Names of the user and the persona."""
+    often: frozenset[str] = frozenset()
+    """Keys of words that this user says often."""
+    weights: Weights = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", weigh(self.content, self.called, self.often))
+
+    def in_text(self, text: str) -> Told:
+        """Return whether a text tells it, as a whole or in one of its sentences.
+
+        A sentence that also names somebody else only may tell it.
+
+
+        >>> peanuts = Matter("Ann is allergic to peanuts.", called=("Ann",))
+        >>> said = "I'm allergic to peanuts", "A peanut bar?", "I am at home", "My mum's allergy"
+        >>> [peanuts.in_text(one).name for one in said]
+        ['SURELY', 'PERHAPS', 'NOT', 'PERHAPS']
+        >>> nuts = Matter("安对花生过敏", called=("安",))
+        >>> [nuts.in_text(one).name for one in ("我吃花生过敏", "学生")]
+        ['SURELY', 'NOT']
+        >>> Matter("Tom left.", names=("Tom",)).in_text("Is that Tom's?").name
+        'SURELY'
+        """
+        if stands_in(text, self.names):
+            return Told.SURELY
+        text = HEAD.sub("", text, count=1) if HEAD.match(text) else text
+        parts = sentences(text)
+        whole = self._in_words(text)
+        if whole is Told.SURELY or len(parts) < 2:
+            return whole
+        return max(whole, *map(self._in_words, parts))
+
+    def _in_words(self, text: str) -> Told:
+        says = weigh(text, self.called, self.often)
+        found = self.weights.keys() & says.keys()
+        near, beside = self._weight_of(found), _heavy(says, but=found)
+        if found and share(self.weights, found) >= TOLD_SHARE:
+            clear = near >= 2 * STRONG or beside <= max(near, STRONG)
+            another = names_somebody(text, self.others, but=self.content)
+            return Told.SURELY if clear and not another else Told.PERHAPS
+        if self.nearness(text) >= NEAR_SHARE or stands_in(text, self.shared):
+            return Told.PERHAPS
+        rare = max((self.weights[key] for key in found), default=0.0)
+        told = rare >= STRONG or (near >= MIDDLE and near >= LITTLE * self._all)
+        return Told.PERHAPS if told else Told.NOT
+
+    def nearness(self, text: str) -> float:
+        """Return the share of its weight that a text has, from 0 to 1."""
+        return share(self.weights, self.weights.keys() & weigh(text, self.called).keys())
+
+    def in_memory(self, content: str) -> Told:
+        """Return whether another memory tells it: surely only if it tells nothing else.
+
+        >>> tea = Matter("Ann likes green tea.", called=("Ann",))
+        >>> said = "Green tea is liked by Ann.", "Ann likes 3 green teas.", "Ann sings."
+        >>> [tea.in_memory(one).name for one in said]
+        ['SURELY', 'PERHAPS', 'NOT']
+        """
+        told = self.in_text(content)
+        if told is Told.SURELY and not stands_in(content, self.names):
+            says = telling(weigh(content, self.called, self.often))
+            return Told.SURELY if says <= self.weights.keys() else Told.PERHAPS
+        return told
+
+    @property
+    def _all(self) -> float:
+        return sum(self.weights.values())
+
+    def _weight_of(self, found: AbstractSet[str]) -> float:
+        return _heavy({key: self.weights[key] for key in found})
+
+
+def telling(weights: Weights) -> set[str]:
+    """Return the keys in which two memories that say the same do not differ.
+
+    >>> sorted(telling(weigh("We met on 3 May 2026")))
+    ['2026', '3', 'met']
+    """
+    return {key for key, weight in weights.items() if weight > FAINT or key[0].isdigit()}
+
+
+def _heavy(weights: Weights, but: AbstractSet[str] = frozenset()) -> float:
+    """Return the weight of the words that are not everyday ones."""
+    return sum(one for key, one in weights.items() if key not in but and one > FAINT)
+
+
+def share(weights: Weights, found: AbstractSet[str]) -> float:
+    """Return the share of the weights that these keys have; 0 if there are none."""
+    return sum(weights[key] for key in found) / (sum(weights.values()) or 1.0)
+
+
+def tells_anything(text: str) -> bool:
+    """Return whether a text has words that not everybody says of everything.
+
+    >>> tells_anything("Thanks, good night!"), tells_anything("I have psoriasis")
+    (False, True)
+    """
+    return _heavy(weigh(text)) >= STRONG
+
+
+def names_somebody(text: str, names: Iterable[str] = (), *, but: str = "") -> bool:
+    """Return whether a text has one of the names or a word for a person that `but` has not.
+
+    >>> names_somebody("my brother's dog"), names_somebody("she left me for him")
+    (True, False)
+    >>> names_somebody("哥哥也是", but="安的哥哥过敏"), names_somebody("Tom did", ["Tom"])
+    (False, True)
+    """
+    kin = weigh(text).keys() & KIN - weigh(but).keys()
+    unspaced = any(word in text and word not in but for word in KIN_UNSPACED)
+    return bool(kin) or unspaced or stands_in(text, names)
+
+
+def stands_in(text: str, names: Iterable[str]) -> bool:
+    """Return whether any of these names stands in a text.
+
+    >>> [stands_in(text, ["Jo"]) for text in ("Did Jo's train leave?", "I enjoy it")]
+    [True, False]
+    >>> [stands_in("昨天周雯来了", [name]) for name in ("周雯", "天")]
+    [True, False]
+    """
+    forms = [form for name in names for form in forms_of(name)]
+    words = padded_words(text) if forms else ""
+    return any(form in words for form in forms)
+
+
+def forms_of(name: str) -> tuple[str, ...]:
+    """Return how a name stands among `padded_words`: as whole words or as characters in a run.
+
+    A name must have at least two letters or digits, else it stands nowhere.
+
+    >>> forms_of("Ann"), forms_of("周雯"), forms_of("J")
+    ((' ann ',), ('周雯',), ())
+    """
+    sought = _words(name)
+    if len(sought.replace(" ", "")) < 2:
+        return ()
+    before, after = (" " if is_spaced(char) else "" for char in (sought[0], sought[-1]))
+    forms = (sought, _GAP.sub("", sought))
+    return tuple(dict.fromkeys(f"{before}{form}{after}" for form in forms))
+
+
+def padded_words(text: str) -> str:
+    """Return the words of a text among which `forms_of` a name may stand.
+
+    >>> padded_words("Ann's tea")
+    ' ann tea '
+    """
+    return f" {_words(text)} "
+
+
+def _words(text: str) -> str:
+    """Return the words of a text for comparing names: normalized, separated by single spaces.
+
+    Characters of a script without spaces are kept together, as in the text.
+
+    >>> _words("Ａｎｎ’s -- cat 和Tom去里昂。"), _words("don't")
+    ('ann cat 和 tom 去里昂', "don't")
+    """
+    runs = (run if is_spaced(run[0]) else ["".join(run)] for run in split(_SPACE.sub("", text)))
+    return " ".join(_CLITIC.sub("", word) for run in runs for word in run)

@@ -1,0 +1,328 @@
+"""Traces: the records that tell of a topic or rest on what does, each with why. Pure."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from souffleur.field_docs import explain_fields
+from souffleur.knowledge.forgetting.request import beside, lines_of, names_in, unshared
+from souffleur.knowledge.forgetting.subject import Reader, Subject, texts_in, texts_of
+from souffleur.knowledge.memory import NARRATIVE, Category, Memory, MemoryState
+from souffleur.knowledge.operation import LedgerEntry
+from souffleur.knowledge.session import Segment, Session
+from souffleur.knowledge.store.engine.collection import Point
+from souffleur.knowledge.text.match import normalize_text
+from souffleur.knowledge.text.plain import clip
+from souffleur.knowledge.turn import Turn
+
+MAX_SHOWN = 300
+"""Characters of a text that a preview shows."""
+RESEMBLES = "it tells something else in much the same words"
+"""Why a memory is listed that goes only if it is chosen."""
+MAY_TELL = "it may tell of it in other words"
+"""Why something is listed that shares rare words with what goes; it goes only if it is chosen."""
+HAS_NAME = "it mentions a name that goes"
+BESIDE = "it was said beside what goes, and names nobody"
+DOUBTFUL = frozenset({MAY_TELL, HAS_NAME, BESIDE})
+"""Reasons for which it is doubtful whether something tells of what goes."""
+
+
+@explain_fields
+@dataclass(frozen=True)
+class Trace:
+    """One record that tells of the topic, or rests on what does."""
+
+    id: str
+    """The record's id, by which it is chosen."""
+    kind: str
+    """memory, episode, portrait, turn, entry, proposal, window, segment, item, or another."""
+    text: str
+    """What it says."""
+    why: str
+    """Why it is listed."""
+    whole: bool = True
+    """Whether the record goes as a whole; else only `lines` of it."""
+    lines: tuple[str, ...] = ()
+    """The words that go, if not the whole."""
+    sure: bool = True
+    """Whether it clearly belongs to the topic; what does not goes only if it is chosen."""
+    at: datetime | None = None
+    """When it was learned or said."""
+
+
+@explain_fields
+@dataclass(frozen=True)
+class TopicPreview:
+    """What would be forgotten with a topic. Nothing has changed."""
+
+    user_id: str
+    """Whose it is."""
+    topic: str
+    """The topic."""
+    traces: list[Trace]
+    """What tells of it, and what rests on that."""
+    notes: list[str] = field(default_factory=list)
+    """What forgetting does not reach, or does besides."""
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of what clearly belongs to the topic."""
+        return [trace.id for trace in self.traces if trace.sure]
+
+
+def removal_notes(shared: bool) -> Iterator[str]:
+    """Yield what a removal does besides, and what it does not reach."""
+    yield "What this process has at hand in memory is dropped."
+    yield "Old backups and exports hold what was in them: delete those too."
+    if shared:
+        yield "The Qdrant server keeps deleted bytes until its optimizer rewrites its files."
+
+
+@dataclass(frozen=True)
+class Holdings:
+    """Everything that is kept of a user."""
+
+    memories: Sequence[Memory]
+    entries: Sequence[LedgerEntry]
+    turns: Sequence[Turn]
+    sessions: Sequence[Session]
+    segments: Sequence[Segment]
+    others: Sequence[Point]
+    """Records of other types."""
+
+
+def find_traces(
+    held: Holdings, topic: str, near: Mapping[str, str], called: Sequence[str] = ()
+) -> list[Trace]:
+    """Return what tells of a topic, and of the memories in `near`, each with why it is meant.
+
+    `called` are the names of the user and the persona.
+    """
+    memories = list(_memories(held, Reader(Subject(topic=topic)), near))
+    sure = {trace.id for trace in memories if trace.sure and trace.whole}
+    gone = [one for one in held.memories if one.id in sure]
+    subject = subject_of(topic, gone, held.memories, called)
+    reader, strict = Reader(subject), Reader(subject.model_copy(update={"names": ()}))
+    memories += _beside(held, gone, reader, {trace.id for trace in memories})
+    turns = list(_turns(held, gone, reader, strict))
+    erased = {trace.id for trace in turns if trace.sure and trace.whole}
+    narratives = list(_narratives(held, reader, erased))
+    listed = {trace.id for trace in (*memories, *narratives, *turns)}
+    telling = erased | {trace.id for trace in turns if trace.why == HAS_NAME}
+    near_by = list(_beside_turns(held, telling, called, listed)) if gone else []
+    return [
+        *memories,
+        *narratives,
+        *turns,
+        *_doubtful(held, reader, listed),
+        *near_by,
+        *_places(held, erased),
+        *_entries(held, reader, sure, {one.id for one in memories if one.why == RESEMBLES}),
+        *_others(held, reader),
+    ]
+
+
+def subject_of(
+    topic: str, gone: Sequence[Memory], every: Iterable[Memory], called: Sequence[str] = ()
+) -> Subject:
+    """Return the subject of a removal: the topic, and what these memories alone say."""
+    ids = {one.id for one in gone}
+    stays = [one for one in every if one.id not in ids and one.category not in NARRATIVE]
+    own = {normalize_text(name) for name in called}
+    named = dict.fromkeys(name for one in gone for name in one.entities)
+    names = unshared((name for name in named if normalize_text(name) not in own), stays)
+    contents = dict.fromkeys(one.content for one in gone if one.category not in NARRATIVE)
+    return Subject(topic=topic, names=names, contents=tuple(contents), called=tuple(called))
+
+
+def _memories(held: Holdings, reader: Reader, near: Mapping[str, str]) -> Iterator[Trace]:
+    """Yield the memories that tell of the topic, and those that they replaced."""
+    known = {one.id: one for one in held.memories if one.category not in NARRATIVE}
+    found: dict[str, str] = {}
+    for one in known.values():
+        if reader.finds(one.content) or any(map(reader.finds, (*one.entities, *one.topics))):
+            found[one.id] = "it names the topic"
+        elif one.id in near:
+            found[one.id] = near[one.id]
+    waiting = list(found)
+    while waiting:
+        for id in known[waiting.pop()].supersedes:
+            if id in known and id not in found:
+                found[id] = "an earlier version of what goes"
+                waiting.append(id)
+    for id, why in found.items():
+        yield _trace(known[id], why)
+
+
+def _beside(
+    held: Holdings, gone: Sequence[Memory], reader: Reader, listed: set[str]
+) -> Iterator[Trace]:
+    """Yield the memories with a quotation or cue that tells of it, or with the same source."""
+    quotes = {(item.turn_id, item.quote) for one in gone for item in one.evidence}
+    turns = {turn_id for turn_id, _ in quotes}
+    names = {name for one in gone for name in one.entities}
+    for one in held.memories:
+        if one.category in NARRATIVE or one.id in listed:
+            continue
+        shared = names & set(one.entities)
+        if quotes & {(item.turn_id, item.quote) for item in one.evidence}:
+            yield _trace(one, "it rests on the same words", sure=False)
+        elif reader.only_resembles(one.content):
+            yield _trace(one, RESEMBLES, sure=False)
+        elif any(map(reader.finds, texts_of(one))):
+            lines = tuple(text for text in texts_of(one) if reader.finds(text))
+            yield _trace(one, "its quotations or cues tell of it", whole=False, lines=lines)
+        elif turns & {item.turn_id for item in one.evidence}:
+            yield _trace(one, "it was told in the same turn", sure=False)
+        elif shared:
+            yield _trace(one, f"it mentions {', '.join(sorted(shared))} as well", sure=False)
+
+
+def _narratives(held: Holdings, reader: Reader, erased: set[str]) -> Iterator[Trace]:
+    """Yield the episodes and portraits that tell of it; old versions go as a whole."""
+    over = {
+        segment.episode_id
+        for segment in held.segments
+        if segment.turn_ids and erased.issuperset(segment.turn_ids)
+    }
+    for one in held.memories:
+        if one.category not in NARRATIVE:
+            continue
+        lines = tuple(line for text in texts_of(one) for line in reader.lines(text))
+        if one.id in over:
+            yield _trace(one, "all turns that it tells of go")
+        elif lines and one.state is not MemoryState.ACTIVE:
+            yield _trace(one, f"an old version ({one.state}) that tells of it")
+        elif lines:
+            yield _trace(one, "it tells of it", whole=False, lines=lines)
+
+
+def _turns(
+    held: Holdings, gone: Sequence[Memory], reader: Reader, strict: Reader
+) -> Iterator[Trace]:
+    quoted = {item.turn_id for one in gone for item in one.evidence}
+    for turn in held.turns:
+        if turn.expunged:
+            continue
+        shown, kind = clip(turn.words, MAX_SHOWN), "turn"
+        if strict.finds(turn.words):
+            yield Trace(turn.id, kind, shown, "it tells of it", at=turn.at)
+        elif turn.id in quoted:
+            yield Trace(turn.id, kind, shown, "a memory that goes rests on it", at=turn.at)
+        elif reader.finds(turn.words):
+            yield Trace(turn.id, kind, shown, HAS_NAME, at=turn.at, sure=False)
+        elif reader.finds_any([turn.judged, turn.error]):
+            lines = tuple(text for text in texts_in(turn.judged) if reader.finds(text))
+            why = "the reason of its judgement tells of it"
+            yield Trace(turn.id, kind, shown, why, whole=False, lines=lines, at=turn.at)
+
+
+def _doubtful(held: Holdings, reader: Reader, listed: set[str]) -> Iterator[Trace]:
+    """Yield what shares rare words with what goes, and is not listed yet."""
+    for one in held.memories:
+        if one.id in listed:
+            continue
+        lines = tuple(line for line in lines_of(one) if reader.may_find(line))
+        if lines and one.category in NARRATIVE:
+            yield _trace(one, MAY_TELL, whole=False, sure=False, lines=lines)
+        elif lines:
+            yield _trace(one, MAY_TELL, sure=False)
+    for turn in held.turns:
+        if turn.id not in listed and not turn.expunged and reader.may_find(turn.words):
+            shown = clip(turn.words, MAX_SHOWN)
+            yield Trace(turn.id, "turn", shown, MAY_TELL, sure=False, at=turn.at)
+
+
+def _beside_turns(
+    held: Holdings, telling: set[str], called: Sequence[str], listed: set[str]
+) -> Iterator[Trace]:
+    """Yield what was said beside turns that tell of it, and names nobody."""
+    said = sorted((one for one in held.turns if not one.expunged), key=lambda one: one.seq)
+    for turn in beside(telling, said, names_in(held.memories), called):
+        if turn.id not in listed:
+            shown = clip(turn.words, MAX_SHOWN)
+            yield Trace(turn.id, "turn", shown, BESIDE, sure=False, at=turn.at)
+
+
+def _places(held: Holdings, erased: set[str]) -> Iterator[Trace]:
+    """Yield the windows and segments that hold turns that go, which leave them."""
+    for session in held.sessions:
+        if count := len(erased & {entry.id for entry in session.window}):
+            why = f"its window holds {count} of these turns"
+            name = session.session_id
+            yield Trace(session.id, "window", name, why, whole=False, at=session.at)
+    for segment in held.segments:
+        if count := len(erased.intersection(segment.turn_ids)):
+            why = f"it holds {count} of these turns"
+            yield Trace(segment.id, "segment", segment.session_id, why, whole=False, at=segment.at)
+
+
+def _entries(held: Holdings, reader: Reader, sure: set[str], others: set[str]) -> Iterator[Trace]:
+    """Yield the entries that tell of it, but those on `others` alone, which tell something else."""
+    for entry in held.entries:
+        if entry.memory_ids and others.issuperset(entry.memory_ids):
+            continue
+        kind = "proposal" if entry.waits else "entry"
+        lines = tuple(dict.fromkeys(filter(reader.finds, words_of(entry))))
+        if lines or sure.intersection(entry.memory_ids):
+            why = "its words tell of it" if lines else "it changed a memory that goes"
+            said = f"{entry.op}: {clip(entry.reason, MAX_SHOWN)}"
+            yield Trace(entry.id, kind, said, why, whole=False, lines=lines, at=entry.at)
+
+
+def _others(held: Holdings, reader: Reader) -> Iterator[Trace]:
+    for point in held.others:
+        kind = str(point.payload.get("type"))
+        if kind in KEPT:
+            continue
+        value = content_of(point)
+        lines = tuple(text for text in texts_in(value) if reader.finds(text))
+        if lines:
+            shown, whole = clip(" · ".join(lines), MAX_SHOWN), kind == "item"
+            yield Trace(point.id, kind, shown, "it tells of it", whole=whole, lines=lines)
+
+
+KEPT = frozenset({"person", "persona", "meta", "removal", "user lease", "arrivals"})
+"""Types of records that say who somebody is, or keep the store in order: no topic is cut there."""
+
+
+def content_of(point: Point) -> dict[str, Any]:
+    r"""Return what a record says; the JSON of a host's item is read.
+
+    >>> content_of(Point("1", {"type": "item", "value": '{"a": "\\u8336"}', "user_id": "ann"}))
+    {'a': '茶'}
+    """
+    payload = point.payload
+    if payload.get("type") == "item":
+        return dict(json.loads(str(payload.get("value"))))
+    if payload.get("type") == "turn":
+        return {key: payload[key] for key in ("judged", "error") if key in payload}
+    return {key: one for key, one in payload.items() if key not in _IDS}
+
+
+_IDS = frozenset({"type", "user_id", "agent_id", "session_id", "sphere", "state", "id"})
+
+
+def words_of(entry: LedgerEntry) -> Iterator[str]:
+    """Yield all texts of a ledger entry."""
+    yield from (entry.reason, entry.quote, entry.detail)
+    yield from texts_in(entry.details)
+    for change in entry.changes:
+        for memory in filter(None, (change.before, change.after)):
+            yield from texts_of(memory)
+
+
+def _trace(
+    memory: Memory,
+    why: str,
+    *,
+    whole: bool = True,
+    sure: bool = True,
+    lines: tuple[str, ...] = (),
+) -> Trace:
+    names = {Category.EPISODE: "episode", Category.PROFILE: "portrait"}
+    kind = names.get(Category(memory.category), "memory")
+    shown = clip(memory.content, MAX_SHOWN)
+    return Trace(memory.id, kind, shown, why, whole, lines, sure, memory.created_at)

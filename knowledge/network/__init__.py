@@ -1,0 +1,1 @@
+"""Connections to other programs, and what to do when they fail."""

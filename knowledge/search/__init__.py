@@ -1,0 +1,1 @@
+"""How memories, episodes and raw turns are found."""

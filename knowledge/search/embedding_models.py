@@ -1,0 +1,183 @@
+"""Embedding models behind LangChain's interface, and the conversion of their errors to ours."""
+
+import asyncio
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, Protocol
+
+from pydantic import SecretStr
+
+from souffleur.errors import EmbedderError, SettingsError, is_outage_status
+from souffleur.knowledge.network.connections import connection
+from souffleur.knowledge.network.http_failures import (
+    causes_of,
+    hint_for,
+    is_time_out,
+    is_unreachable,
+)
+from souffleur.knowledge.privacy.addresses import api_base, bare_address
+from souffleur.knowledge.privacy.redaction import redact
+
+
+class Embeddings(Protocol):
+    """Vectors of documents and of queries, which a model may embed differently."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Return one vector per text."""
+        ...
+
+    def embed_query(self, text: str) -> list[float]:
+        """Return the vector of a query."""
+        ...
+
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Return one vector per text."""
+        ...
+
+    async def aembed_query(self, text: str) -> list[float]:
+        """Return the vector of a query."""
+        ...
+
+
+OPENAI = "https://api.openai.com/v1"
+TEXTS_PER_REQUEST = 64
+"""Number of texts per request; more is too much for some local servers."""
+
+_DETAIL = 200
+"""Maximum characters of an endpoint's own message in an error."""
+_HINTS = {
+    400: "check the embedding model's name",
+    404: "check the embedding model's name and the address, which usually ends in /v1",
+    501: "it does not serve embeddings",
+}
+
+
+def openai_embeddings(
+    model: str, base_url: str | None, api_key: str | None, timeout: float
+) -> Embeddings:
+    """Return a model behind an OpenAI-compatible endpoint. `timeout` is in seconds per request.
+
+    Raises SettingsError if no endpoint is configured or cannot be reached by its address.
+    """
+    import httpx2
+    from langchain_openai import OpenAIEmbeddings
+
+    if not base_url and not api_key:
+        raise SettingsError(
+            "The embedder openai:… has no endpoint: set SOUFFLEUR_BASE_URL (any OpenAI-compatible "
+            "one), or SOUFFLEUR_API_KEY for OpenAI's own."
+        )
+    url = api_base(base_url or OPENAI)
+    try:
+        httpx2.URL(url)
+    except httpx2.InvalidURL as error:
+        raise SettingsError(
+            f"{bare_address(str(base_url))!r} is no address of an embedder: write it like"
+            " http://localhost:11434/v1."
+        ) from error
+    # The embedder reports invalid numbers in its own words.
+    message = "(?s:Pydantic serializer warnings:.*field_name='embedding')"
+    warnings.filterwarnings("ignore", message=message, category=UserWarning)
+    # A connection kept alive belongs to the event loop that opened it, and kills the next one.
+    limits = httpx2.Limits(max_keepalive_connections=0)
+    way = connection(url)
+    http = httpx2.AsyncClient(**way, timeout=timeout, limits=limits)
+    return OpenAIEmbeddings(
+        model=model,
+        openai_api_base=url,
+        openai_api_key=SecretStr(api_key or "not-needed"),
+        request_timeout=timeout,
+        max_retries=1,
+        chunk_size=TEXTS_PER_REQUEST,
+        # Otherwise texts go out as token numbers, which few servers but OpenAI's understand.
+        check_embedding_ctx_length=False,
+        model_kwargs={"encoding_format": "float"},
+        openai_proxy="",
+        http_async_client=http,
+        http_client=httpx2.Client(**way),  # never used; its own would read certificates anew
+    )
+
+
+class FastEmbeddings:
+    """A local model run by fastembed; it is downloaded if necessary and loaded on first use.
+
+    It runs in a thread when awaited.
+    """
+
+    def __init__(self, model: str) -> None:
+        try:
+            self._make = import_module("fastembed").TextEmbedding
+        except ImportError as error:
+            raise EmbedderError(
+                f"The embedder fastembed:{model} needs a package that is not installed: run "
+                "`pip install 'souffleur[local]'`."
+            ) from error
+        self.model = model
+        self._loaded: Any = None
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Return one vector per text, embedded as documents."""
+        return [vector.tolist() for vector in self._load().passage_embed(texts)]
+
+    def embed_query(self, text: str) -> list[float]:
+        """Return the vector of a query."""
+        return [float(x) for vector in self._load().query_embed(text) for x in vector]
+
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Return the same as `embed_documents`."""
+        return await asyncio.to_thread(self.embed_documents, texts)
+
+    async def aembed_query(self, text: str) -> list[float]:
+        """Return the same as `embed_query`."""
+        return await asyncio.to_thread(self.embed_query, text)
+
+    def _load(self) -> Any:
+        if self._loaded is None:
+            self._loaded = self._make(self.model)
+        return self._loaded
+
+
+def translate(
+    error: Exception, name: str, embeddings: Embeddings, texts: Sequence[str]
+) -> EmbedderError:
+    """Return an EmbedderError, in one sentence, for any error that an embedder has raised.
+
+    It contains neither the key nor any of the `texts`.
+    """
+    address = f"{_address(embeddings)} (embedder {name})" if _address(embeddings) else name
+    for cause in causes_of(error):
+        if isinstance(status := getattr(cause, "status_code", None), int):
+            hint = hint_for(status, _HINTS)
+            said = _detail(cause, embeddings, texts)
+            return EmbedderError(
+                f"{address} answered {status}: {hint}{said}.", outage=is_outage_status(status)
+            )
+        if is_time_out(cause):
+            return EmbedderError(
+                f"{address} gave no embeddings in time: raise SOUFFLEUR_TIMEOUT, or take a faster"
+                " model.",
+                slow=True,
+            )
+        if is_unreachable(cause):
+            return EmbedderError(
+                f"{address} cannot be reached: check the address, and that the server runs."
+            )
+    said = _detail(error, embeddings, texts)
+    return EmbedderError(f"{address} gave no usable embeddings: check that it serves them{said}.")
+
+
+def _address(embeddings: Embeddings) -> str:
+    """Return the endpoint's address without user name, password and query; "" if it has none."""
+    url = getattr(embeddings, "openai_api_base", None)
+    return bare_address(url) if isinstance(url, str) else ""
+
+
+def _detail(error: BaseException, embeddings: Embeddings, texts: Sequence[str]) -> str:
+    body: Any = getattr(error, "body", None)
+    if isinstance(body, dict):
+        body = body.get("message") or body.get("error") or body.get("detail")
+    key = getattr(embeddings, "openai_api_key", None)
+    secrets = [key.get_secret_value()] if isinstance(key, SecretStr) else []
+    text = redact(str(body or error), texts, secrets)[:_DETAIL].rstrip(".")
+    return f" ({type(error).__name__}: {text})" if text else f" ({type(error).__name__})"

@@ -1,0 +1,265 @@
+"""Nearness of raw turns, by their own words and vectors and by those of their neighbours.
+
+An answer seldom repeats its question: "Green, of course!" is found by the question in the turn
+before. Turns that are hidden, expired or filtered out are not among the hits and do not help their
+neighbours. The two messages of a turn are compared one by one, so that a long reply does not drown
+a short sentence; the reply has less weight, since most questions are about the user.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection as Some, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from souffleur.knowledge.search.nearness import DenseEncoder, Parts, lexical_nearness, lexical_scale
+from souffleur.knowledge.search.words import encode_query, is_spaced
+from souffleur.knowledge.store.engine.collection import (
+    Between,
+    Collection,
+    Filter,
+    Hit,
+    Is,
+    Point,
+    Search,
+)
+
+LEXICAL_HITS = 300
+"""Number of hits by words; only these can help their neighbours."""
+DENSE_HITS = 200
+"""Number of hits by dense vectors."""
+REPLY_HITS = 100
+"""Number of hits among the assistant's messages, by either."""
+HELPERS = 10
+"""Number of the best hits by words whose neighbours are found even if they are no hits."""
+NEIGHBOUR_WEIGHTS = {-2: 0.25, -1: 0.5, 1: 0.5, 2: 0.25}
+"""Weight of a neighbour's words, by its distance in turns (positive: later)."""
+SELF_CONTAINED_BYTES = 400
+"""Length of a turn, in bytes of UTF-8, from which its neighbours count less."""
+REPLY_WEIGHT = 0.5
+"""Weight of what the assistant says against what the user says."""
+ASKING_WEIGHT = 0.9
+"""Weight of a question that nobody answers in its turn: it seldom answers another."""
+OTHER_SPEAKER_WEIGHT = 0.9
+"""Weight of a turn by somebody other than the speaker that the question names."""
+MAX_NEIGHBOUR_GAP = timedelta(minutes=30)
+"""Maximum time between two neighbours."""
+MIN_LABEL_SHARE = 0.1
+"""Minimum share of hits with a label that is taken to be a speaker's name."""
+
+_LABEL = re.compile(r"^([^\W\d_][^\n:：]{0,23})[:：]", re.MULTILINE)
+
+
+class _Told(NamedTuple):
+    """What counts of a turn for the nearness of turns, found out once while its point stays so."""
+
+    place: tuple[str, int]
+    """Its session, and its place in that; 0: unknown."""
+    at: datetime
+    need: float
+    """How much it depends on its neighbours: 1 for a short one, less for a long one."""
+    labels: frozenset[str]
+    """What begins its messages as a speaker's name does."""
+    weight: float
+    """Less for a question that nobody answers in its turn."""
+
+
+@dataclass(frozen=True)
+class NearTurn:
+    """A turn and its nearness to some texts."""
+
+    point: Point
+    at: datetime
+    """When it was said."""
+    parts: Parts
+    """Its own nearness, `cosine` and `lexical`, by whoever says it, and the part of its neighbours,
+    `context`."""
+    rank: float
+    """The nearness for ranking, from 0 to 1; it includes the neighbours and the speaker."""
+
+
+async def hybrid_search_turns(
+    collection: Collection,
+    encoder: DenseEncoder | None,
+    texts: Sequence[tuple[str, float]],
+    allowed: Filter,
+    corpus: Filter,
+) -> list[NearTurn]:
+    """Return the turns nearest to the weighted texts, unordered, in two round trips.
+
+    `corpus` is the set of turns over which the rarity of words is counted. Without an encoder, only
+    words are compared.
+    """
+    if not texts or not await collection.count(corpus):
+        return []
+    weights = [weight * side for _, weight in texts for side in (1.0, REPLY_WEIGHT)]
+    words = [
+        Search(encode_query(text), allowed, LEXICAL_HITS, idf_within=corpus) for text, _ in texts
+    ]
+    lexical_hits = await collection.search(_of_both_sides(words))
+    scores = _add_up(lexical_hits, weights)
+    found = {hit.point.id: hit.point for hits in lexical_hits for hit in hits}
+    names = speakers([_told(point).labels for point in found.values()])
+    nameless = [without_names(text, names) for text, _ in texts]
+    vectors = await encoder.vectors(nameless) if encoder else []
+    helpers = sorted(scores, key=lambda id: (-scores[id], id))[:HELPERS]
+    around = [_around(_told(found[id]).place, allowed) for id in helpers]
+    dense_hits = await _dense_hits(collection, vectors, allowed, list(filter(None, around)))
+    points = found | {hit.point.id: hit.point for hits in dense_hits for hit in hits}
+    senses = _senses(dense_hits, [*weights, 1.0], encoder) if encoder else {}
+    even = [weight for _, weight in texts for _ in range(2)]
+    said = _add_up(lexical_hits, even)
+    meant = _senses(dense_hits, [*even, 1.0], encoder) if encoder else {}
+    scale = await lexical_scale(collection, corpus)
+    asked = " ".join(texts[0][0].split())
+    named = {name for name in names if without_names(asked, {name}) != asked}
+    told = {id: _told(point) for id, point in points.items()}
+    lent = _lend(told, scores)
+    near = []
+    for id, point in points.items():
+        own = lexical_nearness(scores.get(id, 0.0), scale)
+        whole = lexical_nearness(scores.get(id, 0.0) + lent.get(id, 0.0), scale)
+        parts = {"lexical": lexical_nearness(said.get(id, 0.0), scale), "context": whole - own}
+        parts |= {"cosine": meant[id]} if id in meant else {}
+        rank = 1 - (1 - whole) * (1 - senses.get(id, 0.0))
+        near.append(NearTurn(point, told[id].at, parts, rank * _weight(told[id], named)))
+    return near
+
+
+async def _dense_hits(
+    collection: Collection,
+    vectors: Sequence[tuple[float, ...]],
+    allowed: Filter,
+    around: Sequence[Filter],
+) -> list[list[Hit]]:
+    """Return the hits of each vector on both sides, and what is `around` that they lack."""
+    dense = _of_both_sides([Search(vector, allowed, DENSE_HITS) for vector in vectors])
+    size = len(NEIGHBOUR_WEIGHTS) + 1
+    helped = [Search(vectors[0], some, size) for some in around] if vectors else []
+    hits = await collection.search([*dense, *helped])
+    return [*hits[: len(dense)], _once(hits[:1], hits[len(dense) :])]
+
+
+def _of_both_sides(searches: Sequence[Search]) -> list[Search]:
+    """Return each search among what the user said, and the same among the replies."""
+    return [
+        one
+        for search in searches
+        for one in (search, replace(search, by_cues=True, limit=REPLY_HITS))
+    ]
+
+
+def _around(where: tuple[str, int], allowed: Filter) -> Filter | None:
+    """Return the filter for a turn and its neighbours; `None` if its place is unknown."""
+    session, place = where
+    if not place:
+        return None
+    first, last = place + min(NEIGHBOUR_WEIGHTS), place + max(NEIGHBOUR_WEIGHTS)
+    here = (Is("session_id", session), Between("place", first, last + 1))
+    return Filter((*allowed.must, *here), allowed.must_not)
+
+
+def _once(known: Iterable[Sequence[Hit]], more: Iterable[Sequence[Hit]]) -> list[Hit]:
+    """Return the hits that are not known yet, each once."""
+    seen = {hit.point.id for hits in known for hit in hits}
+    each = {hit.point.id: hit for hits in more for hit in hits}
+    return [hit for id, hit in each.items() if id not in seen]
+
+
+def speakers(turns: Sequence[Some[str]]) -> set[str]:
+    """Return the speakers' names that begin messages ("Ann: …"), if many of the turns have them.
+
+    `turns` are the labels of each.
+
+    >>> sorted(speakers([{"Ann"}, {"Bob"}, {"Ann"}, {"Bob"}, {"PS"}]))
+    ['Ann', 'Bob']
+    """
+    counts = Counter(label for labels in turns for label in labels)
+    least = max(2, MIN_LABEL_SHARE * len(turns))
+    return {name for name, count in counts.items() if count >= least}
+
+
+def without_names(text: str, names: Iterable[str]) -> str:
+    """Return the text without the speakers' names, which say little if they are in every turn.
+
+    >>> without_names("When did Ann's cat run away from Annecy?", {"Ann"})
+    'When did cat run away from Annecy?'
+    >>> without_names("Ann?", {"Ann"})
+    'Ann?'
+    """
+    rest = text
+    for name in sorted(names, key=len, reverse=True):
+        known = re.escape(name)
+        spaced = rf"(?<!\w){known}(?:['’]s)?(?!\w)"
+        rest = re.sub(spaced if is_spaced(name[-1]) else known, " ", rest)
+    return " ".join(rest.split()) if any(char.isalnum() for char in rest) else text
+
+
+def _add_up(lexical_hits: Sequence[Sequence[Hit]], weights: Sequence[float]) -> dict[str, float]:
+    scores: defaultdict[str, float] = defaultdict(float)
+    for found, weight in zip(lexical_hits, weights, strict=True):
+        for hit in found:
+            scores[hit.point.id] += weight * hit.score
+    return scores
+
+
+def _senses(
+    dense_hits: Sequence[Sequence[Hit]], weights: Sequence[float], encoder: DenseEncoder
+) -> dict[str, float]:
+    """Return the dense nearness of each turn to the texts combined."""
+    senses: dict[str, float] = {}
+    for found, weight in zip(dense_hits, weights, strict=True):
+        for hit in found:
+            near = weight * encoder.nearness(hit.score)
+            senses[hit.point.id] = 1 - (1 - senses.get(hit.point.id, 0.0)) * (1 - near)
+    return senses
+
+
+def _weight(told: _Told, named: set[str]) -> float:
+    """Return the weight of a turn by whether it only asks, and by its speaker if one is named."""
+    if not named or told.labels & named:
+        return told.weight
+    return told.weight * OTHER_SPEAKER_WEIGHT
+
+
+def _lend(told: dict[str, _Told], scores: dict[str, float]) -> dict[str, float]:
+    """Return what neighbours add to the score of each turn whose place in its session is known."""
+    counted = {id: one for id, one in told.items() if one.place[1]}
+    said = {counted[id].place: id for id in scores if id in counted}
+    lent: dict[str, float] = {}
+    for id, one in counted.items():
+        session, place = one.place
+        around = (
+            (said.get((session, place + step)), part) for step, part in NEIGHBOUR_WEIGHTS.items()
+        )
+        near = [(other, part) for other, part in around if other is not None]
+        if not near:
+            continue
+        lent[id] = one.need * sum(
+            part * scores[other]
+            for other, part in near
+            if abs(counted[other].at - one.at) < MAX_NEIGHBOUR_GAP
+        )
+    return lent
+
+
+def _told(point: Point) -> _Told:
+    kept: _Told | None = point.records.get(_Told) if point.records else None
+    if kept is not None:
+        return kept
+    payload = point.payload
+    user, assistant = payload["user"], payload["assistant"]
+    alone = not (user and assistant)
+    asks = alone and f"{user}{assistant}".rstrip().endswith(("?", "？"))
+    length = len((user + assistant).encode("utf-8", "replace"))
+    told = _Told(
+        (payload["session_id"], payload.get("place", 0)),
+        datetime.fromisoformat(payload["at"]),
+        min(1.0, SELF_CONTAINED_BYTES / max(1, length)),
+        frozenset(_LABEL.findall(f"{user}\n{assistant}")),
+        ASKING_WEIGHT if asks else 1.0,
+    )
+    if point.records is not None:
+        point.records[_Told] = told
+    return told

@@ -1,0 +1,1 @@
+"""Where memories and the journal lie, and how they are opened, copied, repaired and erased."""

@@ -1,0 +1,166 @@
+"""How a memory is stored in Qdrant: its point, its payload and the indexes over it."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
+from typing import NamedTuple
+
+from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.portrait_rule import PortraitStatus
+from souffleur.knowledge.privacy.handling import Group
+from souffleur.knowledge.search.words import encode_document
+from souffleur.knowledge.session import Segment, Session, pack
+from souffleur.knowledge.store.engine.collection import IndexType, Payload, Point
+from souffleur.knowledge.store.reading import read, read_each
+from souffleur.knowledge.text.match import normalize_text
+from souffleur.knowledge.turn import Turn, Words
+
+INDEXES: dict[str, IndexType] = {
+    "user_id": "tenant",
+    "agent_id": "keyword",
+    "sphere": "keyword",
+    "state": "keyword",
+    "category": "keyword",
+    "kind": "keyword",
+    "fingerprint": "keyword",
+    "entities": "keyword",
+    "importance": "float",
+    "revision": "integer",
+    "due_for": "keyword",
+    "due_at": "datetime",
+    "created_at": "datetime",
+    "valid_from": "datetime",
+    "valid_until": "datetime",
+    "expires_at": "datetime",
+}
+
+Vector = tuple[float, ...]
+
+_DERIVED = frozenset({"fingerprint"})
+
+
+def fingerprint(text: str) -> str:
+    """Return a hash that ignores differences in width, case, spacing and punctuation."""
+    return hashlib.sha256(normalize_text(text).encode()).hexdigest()[:32]
+
+
+def to_point(memory: Memory, dense: Vector, cues: Sequence[Vector] = ()) -> Point:
+    """Return the point of a memory; `dense` embeds its `searchable` text, `cues` its cues."""
+    payload = memory.model_dump(mode="json")
+    payload["fingerprint"] = fingerprint(memory.content)
+    return Point(
+        memory.id,
+        payload,
+        dense,
+        encode_document(memory.searchable),
+        cues=tuple(cues),
+        cue_words=encode_document("\n".join(memory.cues)) if memory.cues else None,
+    )
+
+
+def embedded_point(memory: Memory, vectors: Mapping[str, Vector]) -> Point:
+    """Return the point of a memory; `vectors` has the embedding of each of its `embedded` texts."""
+    dense, *cues = (vectors[text] for text in memory.embedded)
+    return to_point(memory, dense, cues)
+
+
+def to_memory(point: Point) -> Memory:
+    """Return the memory of a point. Raises UnreadableError."""
+    return read(point, Memory, derived=_DERIVED)
+
+
+def to_memories(points: Iterable[Point]) -> list[Memory]:
+    """Return the memories of the points; those that cannot be read are logged and left out."""
+    return read_each(points, to_memory)
+
+
+_NO_WORDS = {"type"} | (Turn.model_fields.keys() - Words.model_fields.keys())
+
+
+class _Masked(NamedTuple):
+    """The words of a turn, with data of these groups masked."""
+
+    groups: frozenset[Group]
+    user: str
+    assistant: str
+
+
+def turn_point(turn: Turn) -> Point:
+    """Return the point of a turn that is not embedded yet."""
+    return Point(turn.id, {**turn.model_dump(mode="json"), "type": "turn"})
+
+
+def to_turn(point: Point) -> Turn:
+    """Return the turn of a point, unchanged: to be judged, summarised or stored.
+
+    Raises UnreadableError.
+    """
+    return read(point, Turn, derived={"type"})
+
+
+def to_words(point: Point) -> Words:
+    """Return what was said in the turn of a point. Raises UnreadableError."""
+    return read(point, Words, derived=_NO_WORDS)
+
+
+def masked_reader(withheld: AbstractSet[Group]) -> Callable[[Point], Turn]:
+    """Return what reads the turn of a point to be searched or shown: clipped, `withheld` masked.
+
+    It raises UnreadableError. While a point stays as it is, its words are masked once.
+    """
+    groups = frozenset(withheld)
+
+    def reader(point: Point) -> Turn:
+        turn = to_turn(point)
+        kept: _Masked | None = point.records.get(_Masked) if point.records else None
+        if kept is not None and kept.groups == groups:
+            return turn.model_copy(update={"user": kept.user, "assistant": kept.assistant})
+        masked = turn.clipped().masked(groups)
+        if point.records is not None:
+            point.records[_Masked] = _Masked(groups, masked.user, masked.assistant)
+        return masked
+
+    return reader
+
+
+def session_point(session: Session) -> Point:
+    """Return the point of a session; its state says whether it has turns to be looked after."""
+    return Point(session.id, {**session.model_dump(mode="json"), **_derived(session)})
+
+
+def packed_session_point(session: Session) -> Point:
+    """Return the point of a session with its window as one text, for a store of this process alone.
+
+    It is written in a third of the time, as the engine of this process takes some microseconds for
+    each value. On a server, a process of a former version may read what this one writes.
+    """
+    fields = session.model_dump(mode="json", exclude={"window"})
+    return Point(session.id, {**fields, "window": pack(session.window), **_derived(session)})
+
+
+def _derived(session: Session) -> Payload:
+    return {"type": "session", "state": "open" if session.window or session.left else "closed"}
+
+
+def to_session(point: Point) -> Session:
+    """Return the session of a point, however its window is stored. Raises UnreadableError."""
+    return read(point, Session, derived={"type", "state", "written_by"})
+
+
+def segment_point(segment: Segment) -> Point:
+    """Return the point of a segment."""
+    return Point(segment.id, {**segment.model_dump(mode="json"), "type": "segment"})
+
+
+def to_segment(point: Point) -> Segment:
+    """Return the segment of a point. Raises UnreadableError."""
+    return read(point, Segment, derived={"type"})
+
+
+def portrait_status_point(status: PortraitStatus) -> Point:
+    """Return the point of the notes on a portrait."""
+    return Point(status.id, {**status.model_dump(mode="json"), "type": "upkeep"})
+
+
+def to_portrait_status(point: Point) -> PortraitStatus:
+    """Return the notes on a portrait from a point. Raises UnreadableError."""
+    return read(point, PortraitStatus, derived={"type"})

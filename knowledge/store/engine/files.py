@@ -1,0 +1,109 @@
+"""The engine's files on the disk, without the engine.
+
+A flush of Qdrant Edge syncs some 200 files in turn and holds the GIL meanwhile: 20 to 60 ms, or
+as long as the disk takes. Its log alone brings back what was written since; `fsync` frees the GIL.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+
+import portalocker
+
+from souffleur.errors import StoreBusyError, StoreError
+
+Sync = Callable[[Path], None]
+"""A function that writes the log of the collection in a folder to the disk. Raises OSError."""
+
+SYNCS_MAPS = sys.platform == "linux"
+"""Whether `fsync` writes what was changed through a memory map; elsewhere the engine must flush."""
+_ATTEMPTS = 10
+"""How often the log is listed anew if the engine has renamed a part of it meanwhile."""
+
+
+def sync_log(path: Path) -> None:
+    """Write the log of the collection in a folder to the disk. Raises OSError."""
+    log = path / "wal"
+    for attempt in range(_ATTEMPTS):
+        try:
+            _sync([*log.iterdir(), log])
+        except FileNotFoundError:
+            if attempt + 1 == _ATTEMPTS:
+                raise
+        else:
+            return
+
+
+def sync_data(path: Path) -> None:
+    """Write all other files, so that the engine's own flush finds little to wait for."""
+    # Each call of the system gives the GIL away and takes it again, and so does the engine, some
+    # twenty times for each turn that is written meanwhile: `Path.rglob` makes 600 more of them.
+    for folder, _, names in os.walk(path / "segments"):
+        try:
+            _sync(Path(folder, name) for name in names)
+        except OSError:  # the flush that follows tells
+            return
+
+
+def _sync(files: Iterable[Path]) -> None:
+    for file in files:
+        descriptor = os.open(file, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+LOCK_NAME = "owner.lock"
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Hold the lock on a folder; create it, for its owner alone, if it does not exist.
+
+    The system releases the lock when the process ends, however it ends; a forked child does not own
+    it. Raises StoreBusyError, which names the owner, if it is held; StoreError if the folder is not
+    writable.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = (folder / LOCK_NAME).open("a+", encoding="utf-8")
+    except OSError as error:
+        raise StoreError(
+            f"The folder '{folder}' cannot be used for a store ({error.strerror}): make it "
+            "writable, or set SOUFFLEUR_PATH to another one."
+        ) from error
+    with file:  # closed and not unlocked: a forked child that lets go must not free its parent's
+        try:
+            portalocker.lock(file, portalocker.LOCK_EX | portalocker.LOCK_NB)
+        except portalocker.LockException as error:
+            raise StoreBusyError(_busy(folder)) from error
+        _sign(file)
+        yield
+
+
+def _sign(file: IO[str]) -> None:
+    file.truncate(0)
+    file.write(f"{os.getpid()}\n")
+    file.flush()
+
+
+def _busy(folder: Path) -> str:
+    who, pid = "another process", 0
+    with suppress(OSError, ValueError):
+        pid = int((folder / LOCK_NAME).read_text(encoding="utf-8"))
+        since = datetime.fromtimestamp((folder / LOCK_NAME).stat().st_mtime, UTC)
+        who = f"process {pid} since {since:%Y-%m-%d %H:%M} UTC"
+    if pid == os.getpid():
+        return (
+            f"The store at '{folder}' is open in this process already: use that Souffleur, or "
+            "close it first (`await memory.close()`)."
+        )
+    return (
+        f"The store at '{folder}' is in use by {who}; close it, or share memories between "
+        "processes with a Qdrant server: set SOUFFLEUR_QDRANT_URL."
+    )

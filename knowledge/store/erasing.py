@@ -1,0 +1,246 @@
+"""Erasing: everything of a user, or one turn and what rests on it, is deleted now and for good.
+
+Unlike what is forgotten, it cannot be restored. Callers see to it that nothing else changes the
+user's records meanwhile. Erasing again after a crash finishes what was left.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from souffleur.errors import NotFoundError
+from souffleur.field_docs import explain_fields
+from souffleur.knowledge.forgetting.request import lines_of, unshared
+from souffleur.knowledge.forgetting.subject import Reader, Subject
+from souffleur.knowledge.forgetting.telling import tells_anything
+from souffleur.knowledge.identity import check_id
+from souffleur.knowledge.memory import NARRATIVE, Category, Memory
+from souffleur.knowledge.operation import Change, LedgerEntry
+from souffleur.knowledge.preferences import preferences_id, preferences_point, what_is_off
+from souffleur.knowledge.store.backup_file import kind_of
+from souffleur.knowledge.store.choices import Choices
+from souffleur.knowledge.store.codecs import to_memories
+from souffleur.knowledge.store.engine.collection import (
+    Collection,
+    Filter,
+    Is,
+    Point,
+    read_all,
+    read_pages,
+)
+from souffleur.knowledge.store.ledger import Journal
+from souffleur.knowledge.store.sessions import Sessions
+from souffleur.knowledge.turn import Turn
+from souffleur.knowledge.undo import rests_elsewhere
+
+
+@explain_fields
+@dataclass(frozen=True)
+class Erased:
+    """What was erased: numbers, and no words."""
+
+    user_id: str
+    """Whose it was."""
+    counts: dict[str, int]
+    """The number of records by kind: memory, episode, portrait, turn, entry, …"""
+    remarks: tuple[str, ...] = ()
+    """Where bytes stay, and until when; empty if they are nowhere in the store's files."""
+
+
+async def erase_user(memories: Collection, journal: Journal, user_id: str) -> Erased:
+    """Delete every record of a user: memories, ledger, talk, introduction, runs for them alone.
+
+    What the user has turned off stays off: that choice alone is kept. Raises NotFoundError if there
+    is nothing else.
+    """
+    of_user = Filter((Is("user_id", check_id(user_id)),))
+    choices = Choices(journal)
+    left = what_is_off(await choices.find(user_id))
+    counts: Counter[str] = Counter()
+    # The ledger first: after a crash nothing is carried out again.
+    for collection in (journal.collection, memories):
+        found = await read_all(collection, of_user)
+        if collection is journal.collection:
+            found += await runs_for(journal, user_id)
+        gone = [point for point in found if not (left and point.id == preferences_id(user_id))]
+        counts.update(_kind(collection, point) for point in gone)
+        await collection.delete([point.id for point in gone])
+    if left:
+        await journal.collection.put([preferences_point(left)])
+    if not counts:
+        raise NotFoundError(
+            f"nothing is known of {user_id!r}: `souffleur users` lists who is known"
+        )
+    return Erased(user_id, dict(sorted(counts.items())))
+
+
+async def find_turn(journal: Journal, turn_id: str, user_id: str) -> Turn:
+    """Return a turn of a user by its own id or the host's. Raises NotFoundError."""
+    of_user = Filter((Is("type", "turn"), Is("user_id", check_id(user_id))))
+    async for page in read_pages(journal.collection, of_user):
+        for point in page:
+            if turn_id in (point.id, point.payload.get("turn_id")):
+                return await journal.turn(point.id)
+    raise NotFoundError(f"{user_id!r} has no turn with the id {turn_id!r}")
+
+
+async def erase_turn(
+    memories: Collection, journal: Journal, turn: Turn, called: Sequence[str] = ()
+) -> Erased:
+    """Erase the words of a turn, wherever they are, and what rests on it alone.
+
+    Episodes that were written from it are deleted; they are told anew from the other turns as far
+    as those are kept. A record without words stays, so that a host that sends the turn again does
+    not bring it back. `called` are the names of the user and the persona.
+    """
+    sessions = Sessions(journal)
+    mine = to_memories(await read_all(memories, Filter((Is("user_id", turn.user_id),))))
+    episodes = {one.episode_id for one in await sessions.segments_with([turn.id])}
+    alone = await _resting_on(turn, mine, journal)
+    gone = [one for one in mine if one.id in alone | episodes]
+    gone += _repeating(turn, gone, mine, called)
+    ids = {one.id for one in gone}
+    counts = Counter({"turn": 1, **Counter(_named(one.category) for one in gone)})
+    counts["quote"] = await _strip_memories(memories, mine, turn, ids)
+    counts["entry"] = await _empty_entries(journal, turn, mine, ids)
+    for sphere in {one.sphere for one in gone if one.category is Category.PROFILE}:
+        status = await sessions.portrait_status(turn.user_id, sphere)
+        await sessions.save_portrait_status(status.model_copy(update={"big": True}))
+    await sessions.erase(turn)
+    await memories.delete(sorted(ids))
+    return Erased(turn.user_id, {kind: number for kind, number in sorted(counts.items()) if number})
+
+
+async def runs_for(journal: Journal, user_id: str) -> list[Point]:
+    """Return the records of runs for one user alone."""
+    runs = await read_all(journal.collection, Filter((Is("type", "run"),)))
+    return [run for run in runs if run.payload.get("of_user") == user_id]
+
+
+async def _resting_on(turn: Turn, mine: Iterable[Memory], journal: Journal) -> set[str]:
+    """Return the ids of the memories that have no other source than this turn."""
+    entries = await journal.entries(turn.user_id, turn_id=turn.id)
+    made = {
+        change.after.id
+        for entry in entries
+        if entry.turn_ids == (turn.id,)
+        for change in entry.changes
+        if change.before is None
+    }
+    return {
+        one.id
+        for one in mine
+        if (one.evidence and all(item.turn_id == turn.id for item in one.evidence))
+        or (not one.evidence and one.id in made)
+    }
+
+
+def _repeating(
+    turn: Turn, gone: Sequence[Memory], mine: Sequence[Memory], called: Sequence[str]
+) -> list[Memory]:
+    """Return the episodes, portraits and merged memories that repeat what goes."""
+    ids = {one.id for one in gone}
+    told = [one for one in gone if one.category not in NARRATIVE]
+    own = unshared(
+        (name for one in told for name in one.entities if name not in called),
+        (one for one in mine if one.id not in ids),
+    )
+    texts = [*(one.content for one in told), *_said(turn)]
+    reader = Reader(Subject(names=own, contents=tuple(texts), called=tuple(called)))
+    return [
+        one
+        for one in mine
+        if one.id not in ids
+        and (one.category in NARRATIVE or ids & set(one.supersedes))
+        and any(map(reader.finds, (one.searchable, *lines_of(one))))
+    ]
+
+
+def _said(turn: Turn) -> list[str]:
+    """Return the messages of a turn that tell anything: a greeting is repeated by everything."""
+    return [text for text in (turn.user, turn.assistant) if tells_anything(text)]
+
+
+async def _strip_memories(
+    memories: Collection, mine: Iterable[Memory], turn: Turn, ids: set[str]
+) -> int:
+    """Take the turn's quotes out of the memories that stay; return the number of memories."""
+    quoting = [one for one in mine if one.id not in ids and _quotes(one, turn)]
+    for one in quoting:
+        kept = [item.model_dump(mode="json") for item in _without(one, turn).evidence]
+        await memories.merge_payload([one.id], {"evidence": kept})
+    return len(quoting)
+
+
+async def _empty_entries(
+    journal: Journal, turn: Turn, mine: Iterable[Memory], ids: set[str]
+) -> int:
+    """Erase the words of the turn and of these memories in the ledger; return the entries' number.
+
+    They still say who did what, and when.
+    """
+    reader = Reader(Subject(contents=tuple(_said(turn))))
+    touched = ids | {one.id for one in mine if _quotes(one, turn)}
+    found = {one.id: one for one in await journal.entries(turn.user_id, turn_id=turn.id)}
+    for memory_id in sorted(touched):
+        entries = await journal.entries(turn.user_id, memory_id=memory_id)
+        found |= {entry.id: entry for entry in entries}
+    beside = {id for entry in found.values() for id in entry.turn_ids if id != turn.id}
+    others = {one.id: one for one in await journal.get_turns(sorted(beside))}
+    for entry in found.values():
+        rest = [others[id] for id in entry.turn_ids if id in others]
+        of_turn = turn.id in entry.turn_ids and not rests_elsewhere(entry, turn.id, rest)
+        if of_turn or ids & set(entry.memory_ids):
+            left = entry.emptied(ids).model_copy(update={"waits": False})
+        else:
+            left = _cut(entry, reader)
+        await journal.rewrite(_stripped(left, turn))
+    for one in others.values():  # they were judged together, for one reason
+        if one.judged.get("reason") and reader.finds_or_may(str(one.judged["reason"])):
+            await journal.mark([one], judged={**one.judged, "reason": ""})
+    return len(found)
+
+
+def _cut(entry: LedgerEntry, reader: Reader) -> LedgerEntry:
+    """Return an entry that rests on other turns, without what its reasons tell of this one."""
+    reasons = {name: getattr(entry, name) for name in ("reason", "detail")}
+    left = {name: "" if reader.finds_or_may(text) else text for name, text in reasons.items()}
+    details = reader.cut_any(entry.details)
+    return entry.model_copy(update={**left, "details": details})
+
+
+def _stripped(entry: LedgerEntry, turn: Turn) -> LedgerEntry:
+    """Return the entry with the turn's quotes taken out of the memories in it."""
+    changes = tuple(
+        Change(
+            before=change.before and _without(change.before, turn),
+            after=_without(change.after, turn),
+        )
+        for change in entry.changes
+    )
+    return entry.model_copy(update={"changes": changes})
+
+
+def _quotes(memory: Memory, turn: Turn) -> bool:
+    return any(item.turn_id == turn.id for item in memory.evidence)
+
+
+def _without(memory: Memory, turn: Turn) -> Memory:
+    kept = tuple(item for item in memory.evidence if item.turn_id != turn.id)
+    return memory.model_copy(update={"evidence": kept})
+
+
+def _named(category: object) -> str:
+    """Return what a memory of a category is called.
+
+    >>> _named("profile"), _named(Category.SKILL)
+    ('portrait', 'memory')
+    """
+    names: dict[object, str] = {Category.EPISODE: "episode", Category.PROFILE: "portrait"}
+    return names.get(category, "memory")
+
+
+def _kind(collection: Collection, point: Point) -> str:
+    if collection.schema.name == "memories":
+        return _named(point.payload.get("category"))
+    return kind_of(collection.schema.name, point.payload)

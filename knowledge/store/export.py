@@ -1,0 +1,357 @@
+"""An export: everything of one user, or of all, as lines of JSON; one record a line.
+
+    {"souffleur": "export", "format": 1, …}               the head
+    {"in": "memories", "id": …, "payload": {…}}           records, as in a backup, without vectors
+    {"in": "journal", "id": …, "payload": {"type": …}}
+    {"souffleur": "end", "counts": {…}, "again": […]}     the end: a file without it was cut
+
+What was written during the export comes once more, later in the file: of the records that the end
+names only the last one counts, and none if the last has no payload.
+"""
+
+import os
+import tempfile
+from codecs import BOM_UTF8
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO, Literal
+
+from pydantic import AwareDatetime, ValidationError
+
+from souffleur.errors import NotFoundError, TransferError, UnreadableError
+from souffleur.field_docs import explain_fields
+from souffleur.knowledge.forgetting.unsaid import find_unsaid
+from souffleur.knowledge.identity import user_conditions
+from souffleur.knowledge.memory import Frozen
+from souffleur.knowledge.operation import LedgerEntry, entry_id, is_id
+from souffleur.knowledge.people import Person, PersonaCard, person_id, persona_id
+from souffleur.knowledge.policy import POLICIES
+from souffleur.knowledge.preferences import Preferences, preferences_id
+from souffleur.knowledge.session import Segment, Session, segment_id, session_point_id
+from souffleur.knowledge.store import schema, topics as removal
+from souffleur.knowledge.store.backup import Copied, copies
+from souffleur.knowledge.store.backup_file import (
+    Line,
+    decode_line,
+    encode_line,
+    kind_of,
+    sync_folder,
+)
+from souffleur.knowledge.store.engine.collection import Collection, Condition, Filter, OneOf, Point
+from souffleur.knowledge.store.erasing import runs_for
+from souffleur.knowledge.store.ledger import Journal
+from souffleur.knowledge.store.migration import unembedded
+from souffleur.knowledge.store.processes.numbers import Highest
+from souffleur.knowledge.store.repair import record_of
+from souffleur.knowledge.turn import Turn, turn_point_id
+from souffleur.knowledge.undo import undo_id_of
+
+BEGIN = b'{"souffleur":'
+"""How the first and the last line begin, and no other."""
+FORMAT = 1
+"""Version of the lines; the schema of the records has its own."""
+MACHINERY = ("meta", "watermark", "lease", "arrivals", "user lease", "draft", "spending", "removal")
+"""Types of records by which a store is run: they stay, with what is just being removed."""
+
+
+class ExportHead(Frozen):
+    """The first line."""
+
+    souffleur: Literal["export"] = "export"
+    format: int = FORMAT
+    """The version of the lines."""
+    schema_version: int
+    """The version of the records."""
+    policy: str
+    """The policy that the memories follow."""
+    made_at: AwareDatetime
+    made_by: str
+    """The version of Souffleur that made it."""
+    user_id: str | None
+    """Whose records are in it; `None` means everybody's."""
+
+
+class ExportEnd(Frozen):
+    """The last line."""
+
+    souffleur: Literal["end"] = "end"
+    lines: int
+    """The number of lines between head and end."""
+    counts: dict[str, int]
+    """The number of records by kind: memory, turn, entry, …"""
+    again: tuple[str, ...] = ()
+    """The ids of the records of which only the last line counts."""
+
+
+@explain_fields
+class Exported(Frozen):
+    """What is in an export."""
+
+    user_id: str | None
+    """Whose records they are; `None` means everybody's."""
+    counts: dict[str, int]
+    """The number of records by kind: memory, turn, entry, session, …"""
+
+
+async def export_lines(
+    memories: Collection, journal: Journal, user_id: str | None, *, now: datetime
+) -> AsyncIterator[bytes]:
+    """Yield an export, some lines at a time, while the store is used.
+
+    What is forgotten on request is left out, or has no words, though it could still be undone.
+    `user_id=None` means everybody. Nothing is yielded before it is known that there is something.
+    Raises NotFoundError if there is nothing, IdentityError, StoreError.
+    """
+    made_with = await journal.meta() or {}
+    wanted = _wanted(user_id)
+    collections = (memories, journal.collection)
+    if not sum([await one.count(wanted) for one in collections]):
+        raise NotFoundError(
+            "there is nothing to export"
+            + (f": nothing is known of {user_id!r}, see `souffleur users`" if user_id else "")
+        )
+    head = ExportHead(
+        schema_version=int(made_with["schema"]),
+        policy=str(made_with["policy"]),
+        made_at=now,
+        made_by=version("souffleur"),
+        user_id=user_id,
+    )
+    yield _line(head)
+    counts: Counter[str] = Counter()
+    again: list[str] = []
+    lines = 0
+    unsaid = await find_unsaid(journal, user_id)
+    async for whole in _parts(collections, journal, user_id, wanted):
+        part = replace(whole, points=unsaid.left_of(whole.points))
+        known = set(part.again)
+        counts.update(
+            kind_of(part.collection, one.payload) for one in part.points if one.id not in known
+        )
+        again += part.again
+        lines += len(part.points) + len(part.gone)
+        yield _records(part)
+    end = ExportEnd(lines=lines, counts=dict(sorted(counts.items())), again=tuple(again))
+    yield _line(end)
+
+
+async def export_file(
+    memories: Collection, journal: Journal, user_id: str | None, file: Path, *, now: datetime
+) -> Exported:
+    """Write an export to a file, which is there when it is whole, for its owner alone to read.
+
+    Raises TransferError if the file cannot be made there, and what `export_lines` raises.
+    """
+    with _made_whole(file) as out:
+        lines = b""
+        async for lines in export_lines(memories, journal, user_id, now=now):
+            out.write(lines)
+    return Exported(user_id=user_id, counts=ExportEnd.model_validate_json(lines).counts)
+
+
+@contextmanager
+def _made_whole(file: Path) -> Iterator[IO[bytes]]:
+    """Yield what to write to; a former export is replaced at the end, if nothing went wrong."""
+    if not file.parent.is_dir():
+        raise TransferError(f"there is no folder {file.parent}: make it, or name another one")
+    if file.exists() and not (file.is_file() and is_export(file)):
+        raise TransferError(f"{file} exists and is no export: name another file")
+    handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)
+    try:
+        with os.fdopen(handle, "wb") as out:
+            yield out
+            out.flush()
+            os.fsync(out.fileno())
+        Path(name).replace(file)
+    except OSError as error:
+        raise TransferError(f"{file} cannot be written: {error.strerror}") from None
+    finally:
+        Path(name).unlink(missing_ok=True)
+    sync_folder(file.parent)
+
+
+def is_export(file: Path) -> bool:
+    """Return whether a file begins as an export. Raises TransferError if it cannot be read."""
+    try:
+        with file.open("rb") as begun:
+            return begun.read(len(BOM_UTF8 + BEGIN)).removeprefix(BOM_UTF8).startswith(BEGIN)
+    except OSError as error:
+        raise TransferError(f"{file} cannot be read: {error.strerror}") from None
+
+
+def _wanted(user_id: str | None) -> Filter:
+    owner: tuple[Condition, ...] = user_conditions(user_id)
+    return Filter(owner, (OneOf("type", MACHINERY),))
+
+
+async def _parts(
+    collections: Sequence[Collection], journal: Journal, user_id: str | None, wanted: Filter
+) -> AsyncIterator[Copied]:
+    async for part in copies(collections, journal, wanted):
+        yield part
+    if user_id and (runs := await runs_for(journal, user_id)):
+        yield Copied(journal.collection.schema.name, runs)
+
+
+def _records(part: Copied) -> bytes:
+    bare = (unembedded(Point(one.id, one.payload)) for one in part.points)
+    lines = [encode_line(part.collection, one.id, one) for one in bare]
+    lines += [encode_line(part.collection, id, None) for id in part.gone]
+    return b"".join(line + b"\n" for line in lines)
+
+
+def _line(model: Frozen) -> bytes:
+    return model.model_dump_json().encode() + b"\n"
+
+
+_NO_LINE = (ValueError, KeyError, TypeError, AttributeError)
+"""What decoding something else may raise; ValueError also of JSON and UTF-8."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What is in an export that is whole."""
+
+    head: ExportHead
+    end: ExportEnd
+    users: dict[str, Highest] = field(default_factory=dict)
+    """The users of the records; "" for records of nobody."""
+
+
+def survey(file: Path) -> Survey:
+    """Read a whole export. Raises TransferError, with the line, and StoreMismatchError."""
+    with _opened(file) as lines:
+        head = _head(file, next(lines, (1, b"")))
+        found = Survey(head, ExportEnd(lines=0, counts={}))
+        end, number, records = None, 1, 0
+        for number, line in lines:
+            if end:
+                raise TransferError(f"{file}, line {number}: something follows the end: cut it off")
+            if line.startswith(BEGIN):
+                end = _end(file, number, line, records)
+            else:
+                records += 1
+                _note(found.users, _checked(file, number, line))
+    if end is None:
+        raise TransferError(
+            f"{file}, line {number}: the file ends here and is not whole: take another one; "
+            "nothing was imported"
+        )
+    return Survey(head, end, found.users)
+
+
+def read_points(file: Path, found: Survey) -> Iterator[tuple[int, str, Point]]:
+    """Yield line number, collection and point of each record of an export that was surveyed."""
+    earlier = set(found.end.again)
+    with _opened(file) as lines:
+        for number, line in lines:
+            if line.startswith(BEGIN):
+                continue
+            collection, id, point = _checked(file, number, line)
+            if id in earlier:
+                earlier.remove(id)
+            elif point is not None:
+                yield number, collection, point
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[Iterator[tuple[int, bytes]]]:
+    try:
+        with file.open("rb") as lines:
+            whole = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+            yield ((number, line.removeprefix(BOM_UTF8)) for number, line in whole)
+    except FileNotFoundError:
+        raise NotFoundError(f"there is no file {file}") from None
+
+
+def _head(file: Path, line: tuple[int, bytes]) -> ExportHead:
+    try:
+        head = ExportHead.model_validate_json(line[1])
+    except ValidationError:
+        raise TransferError(f"{file}, line 1: this is no head of an export") from None
+    if head.format != FORMAT:
+        raise TransferError(
+            f"{file} is an export of format {head.format} and this version reads {FORMAT}: import "
+            "it with the version of Souffleur that made it, or with a later one"
+        )
+    if head.policy not in POLICIES:
+        raise TransferError(f"{file} follows the policy {head.policy!r}, which is not known here")
+    schema.check(head.schema_version, f"{file}, by Souffleur {head.made_by},")
+    return head
+
+
+def _end(file: Path, number: int, line: bytes, lines: int) -> ExportEnd:
+    try:
+        end = ExportEnd.model_validate_json(line)
+    except ValidationError:
+        raise TransferError(f"{file}, line {number}: this is no end of an export") from None
+    if end.lines != lines:
+        raise TransferError(
+            f"{file}, line {number}: {end.lines} records were written and {lines} are there: take "
+            "another copy of the file; nothing was imported"
+        )
+    return end
+
+
+def _checked(file: Path, number: int, line: bytes) -> Line:
+    try:
+        collection, id, point = decode_line(line)
+    except _NO_LINE:
+        raise _wrong(file, number, "this is no record of an export") from None
+    if collection not in ("memories", "journal") or not is_id(id):
+        raise _wrong(file, number, "this is no record of an export")
+    if point is None:
+        return collection, id, None
+    if point.payload.get("type") in MACHINERY and collection == "journal":
+        raise _wrong(file, number, "such a record is in no export")
+    try:
+        record = record_of(collection, point)
+    except UnreadableError as error:
+        raise _wrong(file, number, str(error).partition(": take")[0]) from None
+    if _id_of(record) != id:
+        raise _wrong(
+            file, number, "its id is that of another record: users and ids cannot be edited"
+        )
+    return collection, id, point
+
+
+def _wrong(file: Path, number: int, why: str) -> TransferError:
+    return TransferError(f"{file}, line {number}: {why}; nothing was imported")
+
+
+def _note(users: dict[str, Highest], line: Line) -> None:
+    _, _, point = line
+    if point is None:
+        return
+    users.setdefault(str(point.payload.get("user_id", "")), Highest()).note(point.payload)
+
+
+def _id_of(record: object) -> str:
+    """Return the id that a record has by what it says of itself."""
+    match record:
+        case Turn():
+            return turn_point_id(record.user_id, record.agent_id, record.session_id, record.turn_id)
+        case Session():
+            return session_point_id(record.user_id, record.session_id, record.sphere)
+        case Segment():
+            session = session_point_id(record.user_id, record.session_id, record.sphere)
+            return segment_id(session, record.number)
+        case LedgerEntry(undoes=str(undone)):
+            return undo_id_of(undone)
+        case LedgerEntry(op=removal.PURGE):
+            return record.verdict_id
+        case LedgerEntry():
+            return entry_id(record.verdict_id, record.position)
+        case Person():
+            return person_id(record.user_id)
+        case Preferences():
+            return preferences_id(record.user_id)
+        case PersonaCard():
+            return persona_id(record.agent_id)
+    assert hasattr(record, "id")  # of a memory, an item, a note on a portrait, a run
+    return str(record.id)

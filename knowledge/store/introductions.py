@@ -1,0 +1,157 @@
+"""Introductions: the users and personas that a host has introduced to a store."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from pydantic import AwareDatetime
+
+from souffleur.errors import SettingsError
+from souffleur.field_docs import explain_fields
+from souffleur.knowledge.identity import PERSONAS, check_id
+from souffleur.knowledge.memory import NARRATIVE, Frozen, MemoryState
+from souffleur.knowledge.people import (
+    Everybody,
+    Introduced,
+    Person,
+    PersonaCard,
+    next_version,
+    person_id,
+    person_point,
+    persona_id,
+    persona_point,
+    to_person,
+    to_persona,
+)
+from souffleur.knowledge.privacy.secrets import find_secret
+from souffleur.knowledge.store.engine.collection import (
+    Collection,
+    Filter,
+    Is,
+    Point,
+    read_all,
+    read_pages,
+)
+from souffleur.knowledge.store.ledger import Journal
+from souffleur.knowledge.store.reading import read_each
+
+
+class People:
+    """The introduced users and personas in a journal."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    async def find(self, user_id: str, agent_id: str) -> tuple[Person | None, PersonaCard | None]:
+        """Return a user and a persona; `None` for one not introduced. Raises StoreError."""
+        ids = [person_id(user_id), persona_id(agent_id)]
+        return _pair(await self._journal.collection.get(ids))
+
+    def find_now(self, user_id: str, agent_id: str) -> tuple[Person | None, PersonaCard | None]:
+        """Return the same as `find`, without an event loop."""
+        ids = [person_id(user_id), persona_id(agent_id)]
+        return _pair(self._journal.collection.get_now(ids))
+
+    async def everybody(self) -> Everybody:
+        """Return all introduced users and personas."""
+        people = read_each(await self._all("person"), to_person)
+        personas = read_each(await self._all("persona"), to_persona)
+        return Everybody(
+            {one.user_id: one for one in sorted(people, key=lambda one: one.user_id)},
+            {one.agent_id: one for one in sorted(personas, key=lambda one: one.agent_id)},
+        )
+
+    def introduce(
+        self, user_id: str, *, now: datetime, called: str | None = None, **fields: str | None
+    ) -> Person:
+        """Write the next version of a user; a field that is `None` keeps its value.
+
+        `called` is the title used in memories written before the user had one. Raises
+        IdentityError, and SettingsError if a field is invalid or holds a secret.
+        """
+        with self._journal.lock:
+            old, _ = self.find_now(check_id(user_id), "")
+            unknown = Person(user_id=user_id, since=now, version=0)
+            return self._write(old or unknown, {**fields, "called": called}, now)
+
+    def introduce_persona(
+        self, agent_id: str, *, now: datetime, called: str | None = None, **fields: str | None
+    ) -> PersonaCard:
+        """Write the next version of a persona, as `introduce` does."""
+        with self._journal.lock:
+            _, old = self.find_now("", check_id(agent_id, "agent_id"))
+            unknown = PersonaCard(agent_id=agent_id, since=now, version=0)
+            return self._write(old or unknown, {**fields, "called": called}, now)
+
+    def _write(
+        self, old: Introduced, fields: Mapping[str, str | None], now: datetime
+    ) -> Introduced:
+        for name, words in fields.items():
+            if isinstance(words, str) and (secret := find_secret(words)):
+                raise SettingsError(f"this introduction is invalid: {name} holds {secret}")
+        new = next_version(old, fields, now)
+        if new is not old:
+            point = person_point(new) if isinstance(new, Person) else persona_point(new)
+            self._journal.collection.put_now([point])
+        return new
+
+    async def _all(self, what: str) -> list[Point]:
+        return await read_all(self._journal.collection, Filter((Is("type", what),)))
+
+
+def _pair(points: Sequence[Point]) -> tuple[Person | None, PersonaCard | None]:
+    people = [point for point in points if point.payload.get("type") == "person"]
+    personas = [point for point in points if point.payload.get("type") == "persona"]
+    return (
+        next(iter(read_each(people, to_person)), None),
+        next(iter(read_each(personas, to_persona)), None),
+    )
+
+
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+_COUNTED = (MemoryState.ACTIVE, MemoryState.PENDING)
+
+
+@explain_fields
+class UserSummary(Frozen):
+    """What there is of one user."""
+
+    user_id: str
+    """The host's id of the user."""
+    memories: int
+    """Memories in force, or waiting for consent; no episodes and no portraits."""
+    turns: int
+    """Turns, whether or not their words have expired."""
+    last_seen: AwareDatetime | None = None
+    """When the latest turn was said; `None` if there is none."""
+
+
+async def list_users(memories: Collection, journal: Journal) -> list[UserSummary]:
+    """Return all users with a memory or a turn; those who were seen last come first."""
+    kept: Counter[str] = Counter()
+    said: Counter[str] = Counter()
+    seen: dict[str, datetime] = {}
+    async for page in read_pages(memories, Filter()):
+        for point in page:
+            kept[str(point.payload.get("user_id"))] += _counts(point)
+    async for page in read_pages(journal.collection, Filter((Is("type", "turn"),))):
+        for point in page:
+            user_id = str(point.payload.get("user_id"))
+            at = datetime.fromisoformat(str(point.payload["at"]))
+            said[user_id] += 1
+            seen[user_id] = max(at, seen.get(user_id, at))
+    found = [
+        UserSummary(
+            user_id=user_id,
+            memories=kept[user_id],
+            turns=said[user_id],
+            last_seen=seen.get(user_id),
+        )
+        for user_id in sorted((kept.keys() | said.keys()) - {PERSONAS})
+    ]
+    return sorted(found, key=lambda one: one.last_seen or _LONG_AGO, reverse=True)
+
+
+def _counts(point: Point) -> bool:
+    payload = point.payload
+    return payload.get("state") in _COUNTED and payload.get("category") not in NARRATIVE

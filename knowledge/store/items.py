@@ -1,0 +1,184 @@
+"""Items: a host's own records, JSON under a namespace and a key, kept in the journal.
+
+They are no memories: nothing judges, whispers or fades them, and no entry of the ledger tells of
+them. They are in every backup, and go when their user is erased.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator
+
+from souffleur.errors import MessageError
+from souffleur.knowledge.memory import Frozen, Text
+from souffleur.knowledge.operation import derive_id
+from souffleur.knowledge.search.embedder import Embedder
+from souffleur.knowledge.store.engine.collection import (
+    Collection,
+    Condition,
+    Filter,
+    Is,
+    Point,
+    Search,
+    read_all,
+)
+from souffleur.knowledge.store.reading import read, read_each
+from souffleur.knowledge.text.plain import mend
+from souffleur.knowledge.turn import shorten
+
+Namespace = tuple[str, ...]
+Place = tuple[Namespace, str]
+"""The namespace and key of an item."""
+
+ITEMS = Is("type", "item")
+_DERIVED = frozenset({"type", "folders"})
+
+
+def _parsed(value: Any) -> Any:
+    return json.loads(value) if isinstance(value, str) else value
+
+
+def _whole(text: str) -> str:
+    if mend(text) != text:  # mended, two names could become one
+        raise ValueError("holds half of a character: it was cut, give the whole of it")
+    return text
+
+
+Name = Annotated[str, AfterValidator(_whole)]
+
+
+class Item(Frozen):
+    """One record of a host."""
+
+    namespace: tuple[Name, ...]
+    """Where it is: labels, from the widest to the narrowest."""
+    key: Name
+    """Its name in the namespace."""
+    value: Annotated[dict[str, Any], BeforeValidator(_parsed)]
+    """The JSON object."""
+    user_id: Name = ""
+    """The user with whom it is erased; empty if it belongs to none."""
+    texts: tuple[Text, ...] = ()
+    """The texts by which it is found; without any it is found by its place only."""
+    created_at: AwareDatetime
+    """When it was first put."""
+    updated_at: AwareDatetime
+    """When it was last put."""
+
+    @property
+    def id(self) -> str:
+        """The id of the point."""
+        return place_id(self.namespace, self.key)
+
+
+class Items:
+    """The items in a journal. Every method may raise StoreError."""
+
+    def __init__(self, collection: Collection, embedder: Embedder) -> None:
+        self._collection = collection
+        self._embedder = embedder
+
+    async def get(self, places: Sequence[Place]) -> dict[Place, Item]:
+        """Return the items at these places; those where nothing is are missing."""
+        points = await self._collection.get([place_id(*place) for place in places])
+        return {(one.namespace, one.key): one for one in read_each(points, to_item)}
+
+    async def put(self, items: Sequence[Item]) -> None:
+        """Write items; each replaces the one at its place, and keeps its `created_at`.
+
+        Raises MessageError for a value that is no JSON, EmbedderError.
+        """
+        former = await self.get([(one.namespace, one.key) for one in items])
+        kept = []
+        for one in items:
+            old = former.get((one.namespace, one.key))
+            kept.append(one.model_copy(update={"created_at": old.created_at}) if old else one)
+        if kept:
+            await self._collection.put(await self.points(kept))
+
+    async def delete(self, places: Sequence[Place]) -> None:
+        """Delete items for good; places where nothing is are ignored."""
+        await self._collection.delete([place_id(*place) for place in places])
+
+    async def within(self, folder: Namespace) -> list[Item]:
+        """Return the items in a namespace and below it, oldest first."""
+        points = await read_all(self._collection, _below(folder))
+        return sorted(read_each(points, to_item), key=_age)
+
+    async def near(self, folder: Namespace, text: str, limit: int) -> list[tuple[Item, float]]:
+        """Return the items as `within` that have texts, nearest first, with their cosines.
+
+        Of several texts of an item the nearest counts. Raises EmbedderError.
+        """
+        (vector,) = await self._embedder.embed_queries([_embeddable(text)])
+        query = Search(vector, _below(folder), limit=limit, by_cues=True)
+        (hits,) = await self._collection.search([query])
+        return [(to_item(hit.point), hit.score) for hit in hits]
+
+    async def count(self, folder: Namespace) -> int:
+        """Return the number of items in a namespace and below it."""
+        return await self._collection.count(_below(folder))
+
+    async def points(self, items: Sequence[Item]) -> list[Point]:
+        """Return the points of items, embedded. Raises MessageError, EmbedderError."""
+        payloads = [_payload(one) for one in items]
+        texts = list({_embeddable(text): None for one in items for text in one.texts})
+        vectors = dict(zip(texts, await self._embedder.embed(texts), strict=True)) if texts else {}
+        return [
+            Point(one.id, payload, cues=tuple(vectors[_embeddable(text)] for text in one.texts))
+            for one, payload in zip(items, payloads, strict=True)
+        ]
+
+
+def place_id(namespace: Namespace, key: str) -> str:
+    """Return the id of the point of an item.
+
+    >>> place_id(("a", "b"), "c") == place_id(("a",), "c")
+    False
+    """
+    return derive_id("item", len(namespace), *map(mend, (*namespace, key)))
+
+
+def to_item(point: Point) -> Item:
+    """Return the item of a point. Raises UnreadableError."""
+    return read(point, Item, derived=_DERIVED)
+
+
+def to_json(value: object, *, strict: bool = False) -> str:
+    """Return a value as JSON. Raises MessageError if it is none.
+
+    Records of former versions may hold NaN and the infinities, which `strict` refuses.
+    """
+    try:
+        return json.dumps(value, allow_nan=not strict)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise MessageError(f"an item's value must be JSON: {error}") from None
+
+
+def _payload(item: Item) -> dict[str, Any]:
+    folders = [_folder(item.namespace[:depth]) for depth in range(1, len(item.namespace) + 1)]
+    derived = {"type": "item", "value": to_json(item.value), "folders": folders}
+    return {**item.model_dump(mode="json", exclude={"value"}), **derived}
+
+
+def _below(folder: Namespace) -> Filter:
+    wanted: list[Condition] = [Is("folders", _folder(folder))] if folder else []
+    return Filter((ITEMS, *wanted))
+
+
+def _folder(namespace: Namespace) -> str:
+    """Return a namespace as one text; different ones never give the same.
+
+    >>> _folder(("a", "b")) == _folder(("a,b",))
+    False
+    """
+    return json.dumps(list(namespace))
+
+
+def _embeddable(text: str) -> str:
+    return shorten(mend(text))
+
+
+def _age(item: Item) -> tuple[str, Namespace, str]:
+    return item.created_at.isoformat(), item.namespace, item.key

@@ -1,0 +1,529 @@
+"""The journal: raw turns and the ledger in one Qdrant collection, the durable record of changes.
+
+Sessions and their segments are stored in the same collection; `sessions.py` reads them.
+
+A verdict is written here completely before any memory changes (a redo log): each entry contains
+the memories before and after. After a crash, the same `after` is written again.
+"""
+
+import asyncio
+import itertools
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from threading import RLock
+from typing import Any, TypeVar
+
+from souffleur.errors import NotFoundError
+from souffleur.knowledge.identity import EVERYBODY, sphere_conditions, user_conditions
+from souffleur.knowledge.operation import LedgerEntry, Recorded, Said, derive_id, is_id
+from souffleur.knowledge.session import USUAL, Session, WindowRule, segment_id, session_point_id
+from souffleur.knowledge.store.codecs import (
+    packed_session_point,
+    segment_point,
+    to_session,
+    to_turn,
+    to_words,
+    turn_point,
+)
+from souffleur.knowledge.store.engine.collection import (
+    POINTS_PER_PAGE,
+    Between,
+    Collection,
+    Condition,
+    Filter,
+    IndexType,
+    Is,
+    Missing,
+    OneOf,
+    Order,
+    Payload,
+    Point,
+    carry_through,
+    read_all,
+)
+from souffleur.knowledge.store.processes import drafts
+from souffleur.knowledge.store.processes.arrivals import Arrivals
+from souffleur.knowledge.store.processes.leases import UserLeases
+from souffleur.knowledge.store.processes.recording import Change, Recorder
+from souffleur.knowledge.store.reading import read, read_each, read_matching
+from souffleur.knowledge.store.turns import ids_around, recorded, scene_of
+from souffleur.knowledge.text.plain import is_blank
+from souffleur.knowledge.turn import Turn, TurnState, verdict_id
+
+INDEXES: dict[str, IndexType] = {
+    "user_id": "tenant",
+    "agent_id": "keyword",
+    "sphere": "keyword",
+    "type": "keyword",
+    "session_id": "keyword",
+    "place": "integer",
+    "state": "keyword",
+    "seq": "integer",
+    "at": "datetime",
+    "verdict_id": "keyword",
+    "turn_ids": "keyword",
+    "memory_ids": "keyword",
+    "applied": "bool",
+    "embedded": "bool",
+    "expunged": "bool",
+    "hidden": "bool",
+    "waits": "bool",
+    "folders": "keyword",
+}
+
+T = TypeVar("T")
+
+META_ID = derive_id("meta")
+MOST_SETTLED = 10_000
+"""Number of users of whom it is remembered that every verdict is applied."""
+_DERIVED = frozenset({"type", "seq", "applied", "memory_ids", "expunged"}) | drafts.DERIVED
+
+
+class Journal:
+    """The turns and ledger entries in a collection."""
+
+    def __init__(self, collection: Collection, *, last_seq: int) -> None:
+        self.collection = collection
+        self._alone = RLock()
+        self.leases = UserLeases(collection, first_seq=last_seq)
+        """Who judges whom, on a store of several processes."""
+        self._recorder = Recorder(collection, self._new_session, first_seq=last_seq)
+        self._seq = itertools.count(last_seq + 1)
+        self._settled: set[str] = set()
+        """Users of whom every verdict is applied, on a store of this process alone."""
+        self._begun: dict[str, list[str]] = {}
+        """Entries of the verdict that is being applied, of users who were settled before."""
+        self._watchers: dict[object, Callable[[str], None]] = {}
+
+    @classmethod
+    async def open(cls, collection: Collection) -> "Journal":
+        """Open the journal of a collection; numbering continues from its last entry."""
+        newest, _ = await collection.scroll(Filter(), limit=1, order=Order("seq", descending=True))
+        return cls(collection, last_seq=newest[0].payload["seq"] if newest else 0)
+
+    @property
+    def lock(self) -> AbstractContextManager[object]:
+        """Held while a session's window or a turn's words are read and rewritten.
+
+        Hosts call `observe` from several threads. Raises StoreError in a forked process, as a
+        thread that is not there may hold it.
+        """
+        self.collection.check_usable()
+        return self._alone
+
+    def record(self, turn: Turn, rule: WindowRule = USUAL) -> Turn | None:
+        """Write a turn durably before returning; return `None` if it is stored already, unchanged.
+
+        Nothing is written either if its user wants no turn to be stored: see `preferences`. The
+        same id with different words becomes the next version, which is judged again. The turn, the
+        window that contains it and the segments that leave the window are one write.
+        """
+        if self.collection.shared:
+            return self._recorder.record(turn, rule)
+        with self.lock:
+            found = {point.id: point for point in self.collection.get_now(ids_around(turn))}
+            scene = scene_of(turn, found)
+            if scene.is_known or scene.unwanted:
+                return None
+            seq = 0 if scene.old else next(self._seq)
+            kept, session, segments = recorded(scene, seq, rule, self._new_session)
+            points = [turn_point(kept), packed_session_point(session)]
+            self.collection.put_now([*points, *map(segment_point, segments)])
+            return kept
+
+    def change_session(self, id: str, change: Change) -> Session | None:
+        """Write what `change` makes of a session, with the segments that leave it.
+
+        Returns the session, or `None` if there is none or `change` makes nothing of it.
+        """
+        if self.collection.shared:
+            return self._recorder.change_session(id, change)
+        with self.lock:
+            found = self.collection.get_now([id])
+            changed = change(to_session(found[0])) if found else None
+            if changed is None:
+                return None
+            session, segments = changed
+            self.collection.put_now([packed_session_point(session), *map(segment_point, segments)])
+            return session
+
+    async def waiting(
+        self, user_id: str, *, limit: int | None = None, after: int = 0
+    ) -> list[Turn]:
+        """Return a user's turns that wait to be judged, in order: all, or the first `limit`.
+
+        Those up to the number `after` are left out. On a store of several processes, a turn that
+        was cut off while it was recorded is listed.
+        """
+        pending = TurnState.PENDING
+        found = await self.turns(state=pending, user_id=user_id, limit=limit, after=after)
+        if not self.collection.shared or not found:
+            return found
+        return await self.calling(lambda: self._recorder.in_order(user_id, found))
+
+    def arrivals(self, user_id: str) -> Arrivals:
+        """Return the list of a user's turns, on a store of several processes."""
+        return self._recorder.arrivals(user_id)
+
+    async def raise_numbers(self, user_id: str, *, turn: int, entry: int) -> None:
+        """Have what comes of a user be numbered after records that were made elsewhere.
+
+        Turns up to the number `turn` count as arrived.
+        """
+        if self.collection.shared:
+            await self.calling(lambda: self._recorder.raise_number(user_id, turn))
+            await self.leases.raise_number(user_id, entry)
+            return
+        with self.lock:
+            self._seq = itertools.count(max(next(self._seq), turn + 1, entry + 1))
+
+    async def calling(self, call: Callable[[], T]) -> T:
+        """Call what asks the store without an event loop, in a thread if it takes long."""
+        return await carry_through(asyncio.to_thread(call)) if self.collection.shared else call()
+
+    async def turn(self, point_id: str) -> Turn:
+        """Return a turn by the id of its point. Raises NotFoundError."""
+        found = await self.collection.get([point_id] if is_id(point_id) else [])
+        if not found or found[0].payload["type"] != "turn":
+            raise NotFoundError(f"there is no turn with the id {point_id!r}")
+        return to_turn(found[0])
+
+    async def turns(
+        self,
+        *,
+        state: TurnState | None = None,
+        user_id: str | None = EVERYBODY,
+        limit: int | None = None,
+        after: int = 0,
+    ) -> list[Turn]:
+        """Return the turns in a state, in order of arrival: all, or the first `limit`.
+
+        Those that arrived up to the number `after` are left out.
+        """
+        must: list[Condition] = [Is("type", "turn"), *user_conditions(user_id)]
+        must += [Is("state", state)] if state else []
+        must += [Between("seq", low=after + 1)] if after else []
+        wanted = Filter(tuple(must))
+        if limit is None:
+            turns = await read_matching(self.collection, wanted, to_turn)
+        else:
+            found, _ = await self.collection.scroll(wanted, limit=limit, order=Order("seq"))
+            turns = read_each(found, to_turn)
+        return sorted(turns, key=lambda turn: turn.seq)
+
+    async def users_waiting(
+        self, *, after: int = 0, limit: int = POINTS_PER_PAGE
+    ) -> tuple[list[str], int | None]:
+        """Return the next users with turns that wait to be judged, the longest waiting first.
+
+        They are those of `limit` turns that arrived after the number `after`. Also returns the
+        number to go on from; `None` if there are no more.
+        """
+        wanted = Filter(
+            (
+                Is("type", "turn"),
+                Is("state", TurnState.PENDING),
+                Between("seq", low=after + 1),
+            )
+        )
+        page, _ = await self.collection.scroll(wanted, limit=limit, order=Order("seq"))
+        users = dict.fromkeys(str(point.payload.get("user_id", "")) for point in page)
+        last = max((_seq(point)[0] for point in page), default=after)
+        more = last if len(page) == limit else None
+        return [user_id for user_id in users if not is_blank(user_id)], more
+
+    async def users_with_pending_turns(self) -> dict[str, int]:
+        """Return the users with turns that wait to be judged, each with the latest number."""
+        waiting = Filter((Is("type", "turn"), Is("state", TurnState.PENDING)))
+        users: dict[str, int] = {}
+        for point in await read_all(self.collection, waiting):
+            user_id, (seq, _) = str(point.payload.get("user_id", "")), _seq(point)
+            if not is_blank(user_id):
+                users[user_id] = max(seq, users.get(user_id, 0))
+        return users
+
+    async def count_turns(self, state: TurnState) -> int:
+        """Return the number of turns in a state."""
+        return await self.collection.count(Filter((Is("type", "turn"), Is("state", state))))
+
+    async def latest_judged(self) -> Turn | None:
+        """Return the most recent judged turn, if any."""
+        judged = Filter((Is("type", "turn"), Is("state", TurnState.JUDGED)))
+        newest = Order("at", descending=True)
+        page, _ = await self.collection.scroll(judged, limit=1, order=newest)
+        return next(iter(read_each(page, to_turn)), None)
+
+    async def messages_before(self, turn: Turn, *, limit: int) -> list[Said]:
+        """Return the latest messages before a turn in the same session, oldest first.
+
+        Those of turns that are hidden, as they tell something forgotten, are left out.
+        """
+        must = (
+            Is("type", "turn"),
+            Is("user_id", turn.user_id),
+            Is("session_id", turn.session_id),
+            *sphere_conditions(turn.sphere),
+            Between("seq", high=turn.seq),
+        )
+        newest, said = Order("seq", descending=True), list[Said]()
+        for most in (-(-limit // 2), limit):  # nearly all turns have two messages
+            wanted = Filter(must, (Is("hidden", True),))
+            found, _ = await self.collection.scroll(wanted, limit=most, order=newest)
+            spoken = [words.said for words in read_each(found, to_words)]
+            said = [one for messages in reversed(spoken) for one in messages]
+            if len(said) >= limit or len(found) < most:
+                break
+        return said[-limit:]
+
+    async def mark(self, turns: Sequence[Turn], **fields: Any) -> None:
+        """Change bookkeeping fields of turns; their words and vectors stay.
+
+        A turn whose reply was replaced in the meantime is skipped: it waits to be judged again.
+        """
+        for version in sorted({turn.version for turn in turns}):
+            ids = [turn.id for turn in turns if turn.version == version]
+            await self.collection.merge_payload(ids, fields, where=Is("version", version))
+
+    async def mark_judged(self, entries: Sequence[LedgerEntry]) -> None:
+        """Mark the turns of a written verdict as judged; for recovery after a crash."""
+        ids = list(dict.fromkeys(id for entry in entries for id in entry.turn_ids))
+        turns = read_each(await self.collection.get(ids), to_turn)
+        verdict = entries[0].verdict_id
+        judged = [turn for turn in turns if turn.version == 0 or verdict_id([turn]) == verdict]
+        await self.mark(judged, state=TurnState.JUDGED, error="")
+
+    async def write(self, entries: Sequence[LedgerEntry]) -> None:
+        """Write the entries of a verdict that is about to be applied; see `settle`.
+
+        Raises LeaseLostError if the running task judges the user and another process has taken the
+        lease meanwhile; then nothing holds.
+        """
+        if self.collection.shared and entries:
+            user_id, name = entries[0].user_id, entries[0].verdict_id
+            payloads = {entry.id: self._entry_payload(entry, 0) for entry in entries}
+            await drafts.write_drafts(self.collection, user_id, payloads, entries[0].at)
+            await self._promote(list(payloads), await self.leases.commit(user_id, name))
+            return
+        for user_id in self._settled & {entry.user_id for entry in entries}:
+            self._settled.discard(user_id)
+            self._begun[user_id] = [entry.id for entry in entries]
+        await self.collection.put(
+            [Point(entry.id, self._entry_payload(entry, next(self._seq))) for entry in entries]
+        )
+
+    async def settle(self, entries: Sequence[LedgerEntry]) -> None:
+        """Mark the entries of a verdict as applied."""
+        await self.collection.merge_payload([entry.id for entry in entries], {"applied": True})
+        if self.collection.shared and entries:
+            await self.leases.note_done(entries[0].user_id, entries[0].verdict_id)
+        for user_id in {entry.user_id for entry in entries}:
+            if self._begun.pop(user_id, None) == [entry.id for entry in entries]:
+                self._settled.add(user_id)
+            self.tell(user_id)
+
+    def read_anew(self) -> None:
+        """Look in the store again for verdicts that are not applied: others were written to it."""
+        self._settled.clear()
+        self._begun.clear()
+
+    def tell(self, user_id: str) -> None:
+        """Call what watches: something of a user has changed."""
+        for seen in list(self._watchers.values()):
+            seen(user_id)
+
+    async def _promote(self, ids: Sequence[str], seq: int) -> None:
+        await self.collection.merge_payload(ids, {"type": "entry", "seq": seq})
+
+    async def is_settled(self, entry_id: str) -> bool:
+        """Return whether an entry is applied, by whichever process."""
+        return any(one.payload["applied"] for one in await self.collection.get([entry_id]))
+
+    def watch(self, seen: Callable[[str], None]) -> Callable[[], None]:
+        """Have `seen` called with the user of whatever is applied; return what ends that.
+
+        It is called in the event loop that writes, must return at once and must not raise.
+        """
+        token = object()
+        self._watchers[token] = seen
+        return lambda: self._watchers.pop(token, None) and None
+
+    async def rewrite(self, entry: LedgerEntry) -> None:
+        """Rewrite an entry whose op could not be carried out, or was undone."""
+        payload = self._entry_payload(entry, 0)
+        del payload["seq"], payload["applied"]
+        await self.collection.merge_payload([entry.id], payload)
+
+    async def drop_words(
+        self, before: datetime, fields: Payload, user_id: str | None = EVERYBODY
+    ) -> int:
+        """Replace the words of entries that changed nothing (SKIPs and refusals) with `fields`.
+
+        Returns the number of entries. Each entry is found only once, so that a run costs only what
+        is due.
+        """
+        idle = (Is("type", "entry"), Missing("memory_ids"), Between("at", high=before))
+        wanted = Filter((*idle, *user_conditions(user_id)), (Is("expunged", True),))
+        due = await read_all(self.collection, wanted)
+        await self.collection.merge_payload([p.id for p in due], {**fields, "expunged": True})
+        return len(due)
+
+    async def unsettled(self, user_id: str | None = EVERYBODY) -> list[list[LedgerEntry]]:
+        """Return the verdicts that are written and not fully applied, in order.
+
+        Incompletely written verdicts are deleted first. A verdict with an entry that cannot be read
+        is left as it is. On a store of several processes, the users' leases name the verdicts.
+        """
+        wanted = Filter((Is("type", "entry"), Is("applied", False), *user_conditions(user_id)))
+        if self.collection.shared:
+            return await self._open_verdicts(user_id)
+        if user_id in self._settled:
+            return []
+        found = await read_all(self.collection, wanted)
+        if user_id is not None and not found:
+            if len(self._settled) >= MOST_SETTLED:
+                self._settled.clear()
+            self._settled.add(user_id)
+        found.sort(key=_seq)
+        groups: dict[str, list[Point]] = {}
+        for point in found:
+            groups.setdefault(str(point.payload.get("verdict_id")), []).append(point)
+        whole = []
+        for name, group in groups.items():
+            entries = read_each(group, to_entry)
+            if len(entries) < len(group):
+                continue
+            if await self._count(name) == entries[0].of:
+                whole.append(entries)
+            else:
+                await self.collection.delete([entry.id for entry in entries])
+        return whole
+
+    async def _open_verdicts(self, user_id: str | None) -> list[list[LedgerEntry]]:
+        leases = self.leases
+        if user_id is None:  # everybody
+            found = await leases.with_open_verdicts()
+        else:
+            found = [await leases.read(user_id)]
+        whole = []
+        for lease in found:
+            for verdict in lease.open:
+                points = await drafts.read_verdict(self.collection, verdict.id)
+                entries = read_each(points, to_entry)
+                if all(point.payload["applied"] for point in points):
+                    await leases.note_done(lease.user_id, verdict.id)
+                elif len(entries) == len(points):
+                    await self._promote([point.id for point in points], verdict.seq)
+                    whole.append(entries)
+        return whole
+
+    async def entry(self, entry_id: str) -> LedgerEntry:
+        """Return a ledger entry by its id. Raises NotFoundError."""
+        found = await self.collection.get([entry_id] if is_id(entry_id) else [])
+        if not found or found[0].payload["type"] != "entry":
+            raise NotFoundError(f"there is no ledger entry with the id {entry_id!r}")
+        return to_entry(found[0])
+
+    async def get_entries(self, entry_ids: Sequence[str]) -> list[LedgerEntry]:
+        """Return the ledger entries with these ids; missing ones are left out."""
+        found = await self.collection.get([id for id in entry_ids if is_id(id)])
+        return read_each((one for one in found if one.payload.get("type") == "entry"), to_entry)
+
+    async def get_turns(self, turn_ids: Sequence[str]) -> list[Turn]:
+        """Return the turns with these ids; missing ones are left out."""
+        found = await self.collection.get([id for id in turn_ids if is_id(id)])
+        return read_each((one for one in found if one.payload.get("type") == "turn"), to_turn)
+
+    async def entries(
+        self,
+        user_id: str | None = EVERYBODY,
+        *,
+        memory_id: str | None = None,
+        turn_id: str | None = None,
+        turn_ids: Sequence[str] | None = None,
+        waits: bool | None = None,
+    ) -> list[LedgerEntry]:
+        """Return ledger entries, oldest first."""
+        must: list[Condition] = [Is("type", "entry"), *user_conditions(user_id)]
+        must += [Is("memory_ids", memory_id)] if memory_id else []
+        must += [Is("turn_ids", turn_id)] if turn_id else []
+        must += [OneOf("turn_ids", tuple(turn_ids))] if turn_ids is not None else []
+        must += [Is("waits", waits)] if waits is not None else []
+        found = await read_all(self.collection, Filter(tuple(must)))
+        return read_each(sorted(found, key=_seq), to_entry)
+
+    async def recorded(
+        self,
+        user_id: str,
+        *,
+        after: int = 0,
+        limit: int,
+        newest_first: bool = False,
+        turn_id: str | None = None,
+    ) -> list[Recorded]:
+        """Return the applied ledger entries of a user that come after a place in the ledger.
+
+        With a `turn_id`, the store's own id of a turn, only those about that turn.
+        """
+        must: list[Condition] = [Is("type", "entry"), Is("applied", True)]
+        must += [Between("seq", low=after + 1), *user_conditions(user_id)]
+        must += [Is("turn_ids", turn_id)] if turn_id else []
+        order = Order("seq", descending=newest_first)
+        found, _ = await self.collection.scroll(Filter(tuple(must)), limit=limit, order=order)
+        return read_each(found, lambda point: Recorded(seq=_seq(point)[0], entry=to_entry(point)))
+
+    async def meta(self) -> Payload | None:
+        """Return what the store was made with; `None` if it is new."""
+        found = await self.collection.get([META_ID])
+        return found[0].payload["made_with"] if found else None
+
+    async def set_meta(self, made_with: Payload) -> None:
+        """Write what the store is made with."""
+        payload = {"type": "meta", "user_id": "", "made_with": made_with}
+        await self.collection.put([Point(META_ID, payload)])
+
+    async def note_meta(self, fields: Payload, *, drop: Sequence[str] = ()) -> Payload:
+        """Change some of what the store is made with, and return all of it."""
+        latest = {**(await self.meta() or {}), **fields}
+        kept = {key: value for key, value in latest.items() if key not in drop}
+        await self.set_meta(kept)
+        return kept
+
+    async def _count(self, verdict_id: str) -> int:
+        ids = OneOf("verdict_id", (verdict_id,))
+        return await self.collection.count(Filter((Is("type", "entry"), ids)))
+
+    def _new_session(self, turn: Turn) -> Session:
+        """Return a new session; segment numbers continue after those of an earlier session."""
+        id = session_point_id(turn.user_id, turn.session_id, turn.sphere)
+        left = 0
+        while self.collection.get_now([segment_id(id, left)]):
+            left += 1
+        return Session(
+            id=id,
+            user_id=turn.user_id,
+            sphere=turn.sphere,
+            session_id=turn.session_id,
+            since=turn.at,
+            at=turn.at,
+            segments=left,
+        )
+
+    @staticmethod
+    def _entry_payload(entry: LedgerEntry, seq: int) -> Payload:
+        payload = entry.model_dump(mode="json")
+        derived = {"type": "entry", "seq": seq, "applied": False}
+        return {**payload, **derived, "memory_ids": list(entry.memory_ids)}
+
+
+def to_entry(point: Point) -> LedgerEntry:
+    """Return the ledger entry of a point. Raises UnreadableError."""
+    return read(point, LedgerEntry, derived=_DERIVED)
+
+
+def _seq(point: Point) -> tuple[int, int]:
+    seq, position = point.payload.get("seq"), point.payload.get("position")
+    return (
+        seq if isinstance(seq, int) else 0,
+        position if isinstance(position, int) else 0,
+    )

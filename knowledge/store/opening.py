@@ -1,0 +1,245 @@
+"""The store: where its two collections are, how they are opened, and what they were made with."""
+
+from collections.abc import Awaitable, Callable, Sequence, Set as AbstractSet
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from loguru import logger
+from pydantic import SecretStr
+
+from souffleur.errors import EmbedderError, StoreError, StoreMismatchError
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.policy import Policy
+from souffleur.knowledge.privacy.addresses import bare_address
+from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
+from souffleur.knowledge.search.embedder import Embedder
+from souffleur.knowledge.store import codecs as memory_codec, schema
+from souffleur.knowledge.store.engine.collection import (
+    Collection,
+    CollectionSchema,
+    Filter,
+    Payload,
+)
+from souffleur.knowledge.store.engine.files import locked_folder
+from souffleur.knowledge.store.engine.watched import watched
+from souffleur.knowledge.store.ledger import INDEXES as JOURNAL_INDEXES, Journal
+from souffleur.knowledge.watching import UNWATCHED, Watch
+
+COLLECTIONS = {"memories": memory_codec.INDEXES, "journal": JOURNAL_INDEXES}
+"""All collections of a store; there is no second database."""
+
+
+@dataclass(frozen=True)
+class StoreLocation:
+    """Where a store is: a folder of this process, or a Qdrant server."""
+
+    folder: Path | None = None
+    power_safe: bool = False
+    """Whether every finished write to an embedded store survives a power cut."""
+    url: str | None = field(default=None, repr=False)
+    """The address of a server; may contain a user name and a password."""
+    api_key: SecretStr | None = None
+    prefix: str = ""
+    """How the names of its collections on a server begin."""
+    shards: int = 1
+    replicas: int = 1
+
+    @property
+    def plain_key(self) -> str | None:
+        """The key as plain text, only for the client."""
+        return self.api_key.get_secret_value() if self.api_key else None
+
+    def __str__(self) -> str:
+        return bare_address(self.url) if self.url else str(self.folder)
+
+
+Opener = Callable[[StoreLocation, int, AsyncExitStack], Awaitable[tuple[Collection, Collection]]]
+"""A function that opens memories and journal, as `open_collections` does."""
+
+
+async def open_knowledge(
+    location: StoreLocation,
+    embedder: Embedder,
+    policy: Policy,
+    *,
+    require_confirmation: bool = False,
+    raw_days: int = 30,
+    withheld: AbstractSet[Group] = NEVER_KEPT,
+    called: Sequence[str] = (),
+    watch: Watch = UNWATCHED,
+    opener: Opener | None = None,
+) -> KnowledgeBase:
+    """Open a store; create it if there is none. `opener` replaces `open_collections`.
+
+    Raises StoreBusyError if another process uses the folder, StoreMismatchError if the data were
+    made with another schema, embedder or dimension, StoreError if they are damaged.
+    """
+    dimension = await _find_dimension(location, embedder)
+    async with AsyncExitStack() as opening:
+        memories, talk = await (opener or open_collections)(location, dimension, opening)
+        journal = await Journal.open(talk)
+        await _check_whole(memories, journal, location)
+        made_with = await _check_made_with(journal, location, embedder, dimension, policy)
+        embedder.assume(dimension, made_with.get("floor"))
+        if memories.remark:
+            logger.info("{}", memories.remark)
+        if watch is not UNWATCHED:
+            memories, journal.collection = watched(memories, watch), watched(talk, watch)
+        aclose = opening.pop_all().aclose
+    return KnowledgeBase(
+        memories,
+        journal,
+        embedder,
+        policy,
+        require_confirmation=require_confirmation,
+        raw_days=raw_days,
+        withheld=withheld,
+        called=called,
+        aclose=aclose,
+        watch=watch,
+    )
+
+
+async def stored_dimension(location: StoreLocation, name: str = "memories") -> int | None:
+    """Return the dimension of the vectors of a store; None if there is no store.
+
+    It is 0 if they were dropped, and a process was killed before it could make others.
+    """
+    if location.url:
+        from souffleur.knowledge.store.engine import server
+
+        return await server.stored_dimension(
+            location.url, location.plain_key, f"{location.prefix}{name}"
+        )
+    from souffleur.knowledge.store.engine import edge
+
+    return edge.stored_dimension((location.folder or Path()) / name)
+
+
+async def _find_dimension(location: StoreLocation, embedder: Embedder) -> int:
+    """Return the embedder's dimension; the store's if it is unreachable. Raises EmbedderError."""
+    try:
+        return await embedder.find_dimension()
+    except EmbedderError:
+        stored = await stored_dimension(location)
+        if stored is None:
+            raise
+        return stored
+
+
+async def open_collections(
+    location: StoreLocation, dimension: int, opening: AsyncExitStack
+) -> tuple[Collection, Collection]:
+    """Open memories and journal, created if there are none; `opening` closes what was opened.
+
+    The folder of an embedded store is locked first, until both are closed.
+    """
+    if location.folder and not location.url:
+        opening.enter_context(locked_folder(location.folder))
+    return await open_both(location, dimension, opening)
+
+
+async def open_both(
+    location: StoreLocation, dimension: int, opening: AsyncExitStack
+) -> tuple[Collection, Collection]:
+    """Open memories and journal as `open_collections` does, in a folder that is locked already."""
+    opened = []
+    for name in COLLECTIONS:
+        collection = await open_collection(location, name, dimension)
+        opening.push_async_callback(collection.close)
+        opened.append(collection)
+    return opened[0], opened[1]
+
+
+async def remove_collections(location: StoreLocation) -> None:
+    """Remove the collections of a store on a server, and all that is in them."""
+    from souffleur.knowledge.store.engine import server
+
+    assert location.url is not None
+    names = [f"{location.prefix}{name}" for name in COLLECTIONS]
+    await server.remove(location.url, location.plain_key, names)
+
+
+async def check_empty(memories: Collection, journal: Collection, location: StoreLocation) -> None:
+    """Raise StoreMismatchError if a store holds more than what it was made with."""
+    if await memories.count(Filter()) or await journal.count(Filter()) > 1:
+        raise StoreMismatchError(f"{location} holds memories already: name an empty place.")
+
+
+async def open_collection(location: StoreLocation, name: str, dimension: int) -> Collection:
+    """Open memories or journal alone, in a folder that is locked already."""
+    schema = CollectionSchema(name, dimension, COLLECTIONS[name], cues=True)
+    if location.url:
+        from souffleur.knowledge.store.engine.server import ServerCollection
+
+        return await ServerCollection.open(
+            location.url,
+            schema,
+            prefix=location.prefix,
+            api_key=location.plain_key,
+            shards=location.shards,
+            replicas=location.replicas,
+        )
+    from souffleur.knowledge.store.engine.edge import EdgeCollection
+
+    assert location.folder is not None
+    return EdgeCollection.open(location.folder, schema, power_safe=location.power_safe)
+
+
+async def resize_vectors(location: StoreLocation, name: str, dimension: int) -> None:
+    """Drop all dense vectors of a closed collection, which then takes others. Idempotent."""
+    schema = CollectionSchema(name, dimension, COLLECTIONS[name], cues=True)
+    if location.url:
+        from souffleur.knowledge.store.engine import server
+
+        await server.resize_vectors(
+            location.url, location.plain_key, schema, f"{location.prefix}{name}"
+        )
+    else:
+        from souffleur.knowledge.store.engine import edge
+
+        assert location.folder is not None
+        edge.resize_vectors(location.folder, schema)
+
+
+async def _check_whole(memories: Collection, journal: Journal, location: StoreLocation) -> None:
+    """Raise StoreError if there are memories without metadata on what they were made with."""
+    if await journal.meta() is None and await memories.count(Filter()):
+        if await journal.meta() is not None:  # another process has begun the store meanwhile
+            return
+        raise StoreError(
+            f"The store at {location} has memories and has lost its journal, which says what they "
+            "were made with: restore a backup."
+        )
+
+
+async def _check_made_with(
+    journal: Journal, location: StoreLocation, embedder: Embedder, dimension: int, policy: Policy
+) -> Payload:
+    """Compare the settings with the store's metadata; write the metadata of a new store."""
+    made_with = await journal.meta()
+    if made_with is None:
+        made_with = {
+            "schema": schema.SCHEMA,
+            "embedder": embedder.name,
+            "dimension": dimension,
+            "policy": policy.name,
+            "floor": embedder.floor,
+        }
+        await journal.set_meta(made_with)
+        return made_with
+    schema.check(made_with["schema"], f"The store at {location}")
+    if made_with["embedder"] != embedder.name:
+        raise StoreMismatchError(
+            f"The store at {location} was made with the embedder {made_with['embedder']!r}, not "
+            f"{embedder.name!r}: set SOUFFLEUR_EMBEDDER={made_with['embedder']}, or embed it anew "
+            "with `souffleur reembed`."
+        )
+    if made_with["policy"] != policy.name:
+        raise StoreMismatchError(
+            f"The memories at {location} follow the policy {made_with['policy']!r}, not "
+            f"{policy.name!r}: set SOUFFLEUR_POLICY={made_with['policy']}, or copy them to the new "
+            "policy with `souffleur migrate NEW_PATH`."
+        )
+    return made_with

@@ -1,0 +1,233 @@
+"""The lease of a user: which process judges, until when, and which verdicts it has decided on.
+
+Each taker has a higher fence. A verdict of a judge holds by one write to the lease, which fails if
+somebody else has taken it: a process that was paused for longer than its lease changes nothing.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import ClassVar
+from uuid import uuid4
+
+from pydantic import AwareDatetime
+
+from souffleur.errors import LeaseLostError, StoreError
+from souffleur.knowledge.memory import Frozen
+from souffleur.knowledge.operation import derive_id
+from souffleur.knowledge.store.engine.collection import Collection, Filter, Is, Point, read_all
+from souffleur.knowledge.store.reading import read, read_each
+
+CLOCK_ERROR = timedelta(days=1)
+"""A lease that is this much longer than any was written by a wrong clock, and is free."""
+
+
+class OpenVerdict(Frozen):
+    """A verdict that is decided on, and may not be carried out yet."""
+
+    id: str
+    seq: int
+    """The number that its entries have in the ledger."""
+
+
+class UserLease(Frozen):
+    """Who may judge a user's turns."""
+
+    type: ClassVar = "user lease"
+
+    user_id: str
+    holder: str = ""
+    """The id of the holder; empty if it is free."""
+    fence: int = 0
+    """How often it was taken."""
+    until: AwareDatetime | None = None
+    taken_over: bool = False
+    """Whether it was taken from a process that did not release it."""
+    seq: int = 0
+    """The number of the latest verdict."""
+    open: tuple[OpenVerdict, ...] = ()
+    """Verdicts that are decided on, and not known to be carried out."""
+    revision: int = 0
+
+    @property
+    def id(self) -> str:
+        """The id of its point."""
+        return derive_id(self.type, self.user_id)
+
+    def is_held(self, now: datetime, period: timedelta) -> bool:
+        """Return whether somebody holds it now; `period` is that of the leases."""
+        if not self.holder or self.until is None:
+            return False
+        return now < self.until <= now + period + CLOCK_ERROR
+
+    def taken(self, holder: str, now: datetime, period: timedelta) -> "UserLease | None":
+        """Return the lease as `holder` takes it; `None` if another holds it.
+
+        >>> noon, second = datetime(2026, 1, 3, 12, tzinfo=UTC), timedelta(seconds=1)
+        >>> lease = UserLease(user_id="ann").taken("a", noon, 30 * second)
+        >>> lease.taken("b", noon + 29 * second, 30 * second)
+        >>> lease.taken("b", noon + 30 * second, 30 * second).fence
+        2
+        """
+        if self.holder != holder and self.is_held(now, period):
+            return None
+        new = {"holder": holder, "fence": self.fence + 1, "until": now.astimezone(UTC) + period}
+        return self.model_copy(update={**new, "taken_over": bool(self.holder)})
+
+    def renewed(self, fence: int, now: datetime, period: timedelta) -> "UserLease | None":
+        """Return the lease until a period from now; `None` if another has taken it."""
+        if self.fence != fence or not self.holder:
+            return None
+        return self.model_copy(update={"until": now.astimezone(UTC) + period})
+
+    def released(self, fence: int) -> "UserLease | None":
+        """Return the free lease; `None` if another has taken it."""
+        if self.fence != fence or not self.holder:
+            return None
+        return self.model_copy(update={"holder": "", "until": None})
+
+
+@dataclass(frozen=True)
+class Fence:
+    """On whose behalf a task works, and by which taking of the lease."""
+
+    user_id: str
+    number: int
+    lost: Callable[[], object]
+    """Called when another process turns out to have taken the lease: ends the work."""
+
+
+working_under: ContextVar[Fence | None] = ContextVar("working_under", default=None)
+"""The fence of the running task; what a user or host does by hand has none."""
+
+
+def fence_of(user_id: str) -> Fence | None:
+    """Return the fence under which the running task judges a user, if it does."""
+    fence = working_under.get()
+    return fence if fence and fence.user_id == user_id else None
+
+
+def lease_point(lease: UserLease, by: str, *, first_seq: int = 0) -> Point:
+    """Return the point of a lease, written by the write `by`; open verdicts make it unapplied.
+
+    A free lease under which nothing was decided, no number after the first one, names nobody: its
+    user may have been erased.
+    """
+    derived = {"type": lease.type, "written_by": by, "applied": not lease.open}
+    named = {} if lease.holder or lease.seq > first_seq or lease.open else {"user_id": ""}
+    return Point(lease.id, {**lease.model_dump(mode="json"), **derived, **named})
+
+
+def to_user_lease(point: Point) -> UserLease:
+    """Return the lease of a point. Raises UnreadableError."""
+    return read(point, UserLease, derived={"type", "written_by", "applied"})
+
+
+MAX_ATTEMPTS = 50
+"""Maximum attempts at a write that others get ahead of, before the store counts as in trouble."""
+
+Change = Callable[[UserLease], UserLease | None]
+
+
+class UserLeases:
+    """The leases in a journal's collection."""
+
+    def __init__(self, collection: Collection, *, first_seq: int) -> None:
+        """`first_seq` is the highest number in the store, from before users had leases."""
+        self._collection = collection
+        self._first_seq = first_seq
+        self._done: dict[str, set[str]] = {}
+        """Verdicts that this process knows to be carried out, by user, until the lease says so."""
+
+    async def read(self, user_id: str) -> UserLease:
+        """Return the lease of a user; a free one if there is none."""
+        free = UserLease(user_id=user_id, seq=self._first_seq)
+        found = await self._collection.get([free.id])
+        return to_user_lease(found[0]).model_copy(update={"user_id": user_id}) if found else free
+
+    async def with_open_verdicts(self) -> list[UserLease]:
+        """Return the leases of all users with verdicts that may not be carried out."""
+        wanted = Filter((Is("type", UserLease.type), Is("applied", False)))
+        return read_each(await read_all(self._collection, wanted), to_user_lease)
+
+    async def change(
+        self, user_id: str, change: Change, *, known: UserLease | None = None
+    ) -> UserLease | None:
+        """Write what `change` makes of the lease; return it, or `None` if it makes nothing.
+
+        Verdicts that are carried out leave it meanwhile. `known` saves a read if nobody has
+        written the lease since.
+        """
+        for attempt in range(MAX_ATTEMPTS):
+            lease = known if known and not attempt else await self.read(user_id)
+            new = change(lease)
+            if new is None:
+                return None
+            done = self._done.get(user_id, set()).copy()
+            new = new.model_copy(
+                update={
+                    "open": tuple(one for one in new.open if one.id not in done),
+                    "revision": lease.revision + 1,
+                }
+            )
+            point = lease_point(new, by=str(uuid4()), first_seq=self._first_seq)
+            revisions = {point.id: lease.revision} if lease.revision else {}
+            if await self._collection.swap([point], revisions):
+                self._forget(user_id, done)
+                return new
+            await asyncio.sleep(random.uniform(0, 0.002) * attempt)
+        raise StoreError(f"the lease of {user_id!r} could not be written: others were faster")
+
+    async def take(
+        self, user_id: str, holder: str, now: datetime, period: timedelta
+    ) -> UserLease | None:
+        """Take the lease; `None` if another holds it."""
+        return await self.change(user_id, lambda lease: lease.taken(holder, now, period))
+
+    async def raise_number(self, user_id: str, seq: int) -> None:
+        """Have the user's verdicts be numbered after `seq`."""
+
+        def raised(lease: UserLease) -> UserLease | None:
+            return lease.model_copy(update={"seq": seq}) if lease.seq < seq else None
+
+        await self.change(user_id, raised)
+
+    async def commit(self, user_id: str, verdict_id: str) -> int:
+        """Decide on a verdict whose drafts are written; return its number in the ledger.
+
+        Raises LeaseLostError if the running task judges the user and another has taken the lease.
+        """
+        fence = fence_of(user_id)
+
+        def decided(lease: UserLease) -> UserLease:
+            if fence and (lease.fence != fence.number or not lease.holder):
+                fence.lost()
+                raise LeaseLostError(f"another process judges {user_id!r} now")
+            if any(one.id == verdict_id for one in lease.open):
+                return lease  # the write before was not recognised as ours
+            seq = lease.seq + 1
+            opened = (*lease.open, OpenVerdict(id=verdict_id, seq=seq))
+            return lease.model_copy(update={"seq": seq, "open": opened})
+
+        lease = await self.change(user_id, decided)
+        assert lease is not None
+        return next(one.seq for one in lease.open if one.id == verdict_id)
+
+    async def note_done(self, user_id: str, verdict_id: str) -> None:
+        """Note that a verdict is carried out; the lease says so from its next write on.
+
+        That is now, unless the running task holds the lease and will write it anyway.
+        """
+        self._done.setdefault(user_id, set()).add(verdict_id)
+        if fence_of(user_id) is None:
+            await self.change(user_id, lambda lease: lease if lease.open else None)
+
+    def _forget(self, user_id: str, done: set[str]) -> None:
+        left = self._done.get(user_id, set()) - done
+        if left:
+            self._done[user_id] = left
+        else:
+            self._done.pop(user_id, None)

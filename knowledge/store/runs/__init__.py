@@ -1,0 +1,1 @@
+"""Records of runs: results, until when each job is done, spending."""

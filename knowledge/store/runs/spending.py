@@ -1,0 +1,76 @@
+"""Spending: how much was asked of models on a day, by everybody and by each user.
+
+Kept in the journal's collection, and only the revision that was read is overwritten: what several
+processes spend is added up.
+"""
+
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from pydantic import AwareDatetime
+
+from souffleur.knowledge.memory import Frozen
+from souffleur.knowledge.operation import derive_id
+from souffleur.knowledge.store.engine.collection import Between, Filter, Is, Point, read_pages
+from souffleur.knowledge.store.ledger import Journal
+from souffleur.knowledge.store.reading import read as read_record
+from souffleur.knowledge.store.runs.watermarks import save
+
+KEPT_FOR = timedelta(days=31)
+EVERY_USER = ""
+"""The user id of what was spent for all users together."""
+_DERIVED = frozenset({"type", "written_by"})
+
+
+class Spending(Frozen):
+    """What was spent for a user on a day."""
+
+    type: ClassVar = "spending"
+
+    at: AwareDatetime
+    """When the day began, in UTC."""
+    user_id: str = EVERY_USER
+    calls: int = 0
+    """Number of calls of models."""
+    dollars: float = 0.0
+    revision: int = 0
+    """How often it was written."""
+
+    @property
+    def id(self) -> str:
+        """The id of its point."""
+        return derive_id(self.type, self.at.isoformat(), self.user_id)
+
+    def plus(self, calls: int, dollars: float) -> "Spending":
+        """Return the record with more spent."""
+        more = {"calls": self.calls + calls, "dollars": self.dollars + dollars}
+        return self.model_copy(update=more)
+
+
+def to_spending(point: Point) -> Spending:
+    """Return the record of a point. Raises UnreadableError."""
+    return read_record(point, Spending, derived=_DERIVED)
+
+
+async def read(journal: Journal, day: datetime, user_id: str) -> Spending:
+    """Return what was spent on a day."""
+    fresh = Spending(at=day, user_id=user_id)
+    found = await journal.collection.get([fresh.id])
+    return to_spending(found[0]) if found else fresh
+
+
+async def add(
+    journal: Journal, day: datetime, user_id: str, calls: int, dollars: float, *, by: str
+) -> Spending:
+    """Add to what was spent on a day; return the sum."""
+    while True:
+        spent = (await read(journal, day, user_id)).plus(calls, dollars)
+        if await save(journal, spent, by=by):
+            return spent
+
+
+async def drop(journal: Journal, before: datetime) -> None:
+    """Delete the records of the days before."""
+    old = Filter((Is("type", Spending.type), Between("at", high=before)))
+    async for page in read_pages(journal.collection, old):
+        await journal.collection.delete([point.id for point in page])

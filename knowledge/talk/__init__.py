@@ -1,1 +1,0 @@
-"""Conversations: turns, sessions, segments."""

@@ -1,0 +1,202 @@
+"""Dates in a text, in Chinese, English and digits, each with a normalized key."""
+
+import re
+from collections.abc import Callable, Iterator
+
+from souffleur.knowledge.text.numerals import (
+    LETTER,
+    MEASURE,
+    NOUN,
+    NUMERAL,
+    UNIT,
+    NumeralMatch,
+    extract,
+    read_chinese,
+)
+
+YEAR = re.compile("(?:1[5-9]|2[01])[0-9]{2}")
+_YEAR_FIGURES = rf"(?P<year>{YEAR.pattern})"
+_MONTH_FIGURES = r"(?P<month>1[0-2]|0?[1-9])"
+_DAY_FIGURES = r"(?P<day>3[01]|[12][0-9]|0?[1-9])"
+_ONES = "一二三四五六七八九"
+_CHINESE_YEAR = rf"(?P<year>{YEAR.pattern}|[一二][〇零{_ONES}]{{3}})\s?年"
+_CHINESE_MONTH = rf"(?P<month>1[0-2]|0?[1-9]|十[一二]?|[{_ONES}])\s?月(?!天)"
+_CHINESE_DAY = rf"(?:3[01]|[12][0-9]|0?[1-9]|三十一?|二?十[{_ONES}]?|[{_ONES}])\s?[日号號]"
+_BARE_DAY = (
+    rf"(?:3[01]|[12][0-9]|0?[1-9]|三十一?|二?十[{_ONES}]?)"
+    rf"(?![0-9.:%点點多几来{NUMERAL}]|\s?(?:{MEASURE}|{UNIT}))"
+)
+_NAMES_OF_MONTHS = """
+January February March April May June July August September October November December
+"""
+MONTHS = _NAMES_OF_MONTHS.split()
+_PERSONS = {"March", "April", "May", "June", "August"}
+"""Months that are also names or words; read as months only after certain words."""
+_ANY_MONTH = "|".join(f"{name}|{name[:3]}" for name in MONTHS) + "|Sept"
+_ENGLISH_MONTH = rf"(?<![{LETTER}])(?P<month>{_ANY_MONTH})(?![{LETTER}])"
+_ENGLISH_DAY = rf"{_DAY_FIGURES}(?:st|nd|rd|th)?"
+_QUANTITY = (
+    rf"(?:{UNIT}|%|per\s?cent\b|(?:years?|months?|weeks?|days|hours?|minutes?|seconds?"
+    r"|euros?|pounds?|dollars?|kilos?|grams?|miles?|litres?|liters?|degrees?)\b)"
+)
+"""What a number measures that stands after a month by chance: "in October 27 nmol/L"."""
+_BEFORE_TIME = re.compile(
+    r"\b(?:in|since|until|till|from|by|during|last|next|early|mid|late|this|before|after|every"
+    r"|through|of|around)[ -]$",
+    re.IGNORECASE,
+)
+_TO = re.compile(r"\s?(?:至|到|[-~–—、和及跟&]|to|until|till|through|and)\s?")
+_PAIR = re.compile(
+    rf"(?<![0-9])([0-9]{{1,2}})[-/.]([0-9]{{1,2}})(?:[-/.]({YEAR.pattern}))?(?![0-9])"
+)
+_LOOSE = (
+    re.compile(_CHINESE_MONTH),
+    re.compile(_ENGLISH_MONTH, re.IGNORECASE),
+    re.compile(rf"(?<!月)(?P<day>{_CHINESE_DAY})"),
+)
+
+
+def read_dates(line: str) -> tuple[list[NumeralMatch], str]:
+    """Return the dates in a line, and the line without them.
+
+    Both dates of "3月1日至5日" have the month.
+    """
+    found: list[NumeralMatch] = []
+    rest = line
+    for pattern, read in _READERS:
+        some, rest = extract(pattern, rest, read)
+        found += some
+    found.sort(key=lambda one: one.start)
+    for index in range(1, len(found)):
+        former, one = found[index - 1 : index + 1]
+        if _TO.fullmatch(line, former.start + len(former.text), one.start):
+            found[index] = NumeralMatch(one.start, one.text, _end(one.key, former.key))
+    return found, rest
+
+
+def loose_dates(line: str) -> Iterator[str]:
+    """Yield the keys of possible dates, in a line without the certain ones."""
+    for match in _PAIR.finditer(line):
+        yield from (_key(match[3] or "", *pair) for pair in _either_way(match[1], match[2]))
+    for years in re.findall(r"(?<![0-9])([0-9]{2})\s?年|(?<!\w)'([0-9]{2})\b", line):
+        yield from (f"{century}{year}" for century in ("19", "20") for year in years if year)
+    yield from (_exact(match) for pattern in _LOOSE for match in pattern.finditer(line))
+
+
+def carried_dates(found: list[NumeralMatch]) -> Iterator[str]:
+    """Yield the keys of the dates in a line, completed by the year and month of earlier ones."""
+    last = ""
+    for one in found:
+        last = _completed(one.key, last) if last else one.key
+        yield last
+
+
+def _end(key: str, start: str) -> str:
+    """Return the key of the end of a date range, completed by the year and month of its start.
+
+    >>> _end("---05", "2026-03-01"), _end("--01-05", "2025-12-30")
+    ('2026-03-05', '2026-01-05')
+    """
+    year, month, day = date_parts(_completed(key, start))
+    turned = bool(year) and key.startswith("-") and (month, day) < date_parts(start)[1:]
+    return _key(str(int(year) + 1) if turned else year, month, day)
+
+
+def _completed(key: str, former: str) -> str:
+    year, month, day = date_parts(key)
+    old_year, old_month, _ = date_parts(former)
+    if year or not (month or old_month):
+        return key
+    return _key(old_year, month or old_month, day)
+
+
+def _key(year: str, month: str, day: str) -> str:
+    middle = f"-{month}" if month else "-" if day else ""
+    return (year or "-") + middle + (f"-{day}" if day else "")
+
+
+def date_parts(key: str) -> tuple[str, str, str]:
+    """Return the year, month and day of a date's key; "" for each missing part.
+
+    >>> date_parts("2026-03-16"), date_parts("--03"), date_parts("---16")
+    (('2026', '03', '16'), ('', '03', ''), ('', '', '16'))
+    """
+    year = "" if key.startswith("-") else key[:4]
+    month, _, day = key[len(year or "-") + 1 :].partition("-")
+    return year, month, day
+
+
+def _exact(match: re.Match[str]) -> str:
+    said = match.groupdict()
+    return _key(*(_part(said.get(name) or "") for name in ("year", "month", "day")))
+
+
+def _part(text: str) -> str:
+    """Return the two digits of a month or day, or the four digits of a year."""
+    text = text.rstrip("日号號").strip()
+    if text and text[0] in NUMERAL:
+        return f"{read_chinese(text) or 0:02}"
+    names = [name[:3].lower() for name in MONTHS]
+    value = names.index(text.lower()[:3]) + 1 if text.isalpha() else int(text or 0)
+    return f"{value:02}" if value else ""
+
+
+def _slashed(match: re.Match[str]) -> str:
+    """Return the key of a date in slashes; only its year if day and month are ambiguous."""
+    pairs = _either_way(match["first"], match["second"])
+    return _key(match["year"], *(pairs.pop() if len(pairs) == 1 else ("", "")))
+
+
+def _either_way(one: str, other: str) -> set[tuple[str, str]]:
+    ways = ((int(one), int(other)), (int(other), int(one)))
+    return {(f"{m:02}", f"{d:02}") for m, d in ways if 1 <= m <= 12 and 1 <= d <= 31}
+
+
+def _in_chinese(match: re.Match[str]) -> str | None:
+    before = match.string[max(0, match.start() - 2) : match.start()]
+    once = match["month"] == "一" and not (match["year"] or match["day"] or match["sure"])
+    if before.endswith(("农历", "阴历")) or (once and before[-1:] not in tuple("在从到去今明年至")):
+        return None
+    return _exact(match)
+
+
+def _alone(match: re.Match[str]) -> str | None:
+    """Return the key of a month or a year alone in English; `None` if it is not certainly one."""
+    sure = _BEFORE_TIME.search(match.string[max(0, match.start() - 10) : match.start()])
+    other = match.groupdict().get("month")
+    return _exact(match) if sure or (other in MONTHS and other not in _PERSONS) else None
+
+
+_BY_NUMBERS = (
+    rf"(?<![0-9A-Za-z.-]){_YEAR_FIGURES}[-/.]{_MONTH_FIGURES}[-/.]{_DAY_FIGURES}(?![0-9]|[-/.][0-9])",
+    rf"(?<![0-9A-Za-z.-]){_YEAR_FIGURES}[-/]{_MONTH_FIGURES}(?![0-9]|[-/.][0-9])",
+)
+_IN_WORDS = (
+    rf"(?<![{LETTER}0-9.{NUMERAL}]){_CHINESE_YEAR}(?![代级級])",
+    rf"{_ENGLISH_MONTH}\.? {_ENGLISH_DAY}(?![0-9]|[:.][0-9]|\s?{_QUANTITY})"
+    rf"(?:,? {_YEAR_FIGURES}(?![0-9]))?",
+    rf"(?<![{LETTER}0-9.,:]){_ENGLISH_DAY}(?: of)? {_ENGLISH_MONTH}"
+    rf"(?:\.?,? {_YEAR_FIGURES}(?![0-9]))?",
+    rf"{_ENGLISH_MONTH}\.?,?(?: of)? {_YEAR_FIGURES}(?![0-9])",
+)
+_IN_PART = (
+    rf"(?<=[Tt]he ){_DAY_FIGURES}(?:st|nd|rd|th)(?!\w|{NOUN})",
+    r"(?<![0-9-])(?P<month>0[1-9])-(?P<day>0[1-9]|[12][0-9]|3[01])(?![0-9-])",
+    rf"(?<![{LETTER}0-9.第]){_DAY_FIGURES}\s?(?:日(?![元本语系式游圆内间])"
+    "|[号號](?![线楼院店门机码房桌馆厅室车公选球仓台床]))",
+)
+_SLASHED = rf"(?<![0-9/])(?P<first>[0-9]{{1,2}})/(?P<second>[0-9]{{1,2}})/{_YEAR_FIGURES}(?![0-9/])"
+_CHINESE = (
+    rf"(?<![{LETTER}0-9.几幾{NUMERAL}])(?:{_CHINESE_YEAR}\s?)?{_CHINESE_MONTH}"
+    rf"(?P<sure>份)?(?:\s?(?P<day>{_CHINESE_DAY}|{_BARE_DAY}))?"
+)
+_YEAR_ALONE = rf"(?<![\w.,:$€£¥-]){_YEAR_FIGURES}(?![\w%-]|[.,:][0-9])"
+_READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str | None]], ...] = (
+    *((re.compile(pattern), _exact) for pattern in _BY_NUMBERS),
+    (re.compile(_SLASHED), _slashed),
+    (re.compile(_CHINESE), _in_chinese),
+    *((re.compile(pattern), _exact) for pattern in _IN_WORDS),
+    *((re.compile(pattern), _alone) for pattern in (_ENGLISH_MONTH, _YEAR_ALONE)),
+    *((re.compile(pattern), _exact) for pattern in _IN_PART),
+)
+"""The patterns and their readers, the most exact first; each reads what the former have left."""

@@ -1,0 +1,249 @@
+"""Comparison of texts: whether a quote was said, whether two say the same, and what is new."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Set
+from itertools import chain, islice, takewhile
+from math import inf
+from typing import TypeVar
+
+from souffleur.knowledge.search.words import is_spaced, split
+from souffleur.knowledge.text.han_variants import to_simplified
+from souffleur.knowledge.text.numerals import number_keys
+from souffleur.knowledge.text.plain import fold_width_and_case
+
+_QUOTES = dict.fromkeys(map(ord, "‘’‚‛‹›′‵`´ʼ＇"), "'") | dict.fromkeys(
+    map(ord, "“”„‟«»″‶「」『』〝〞〟｢｣＂"), '"'
+)
+_DASHES = dict.fromkeys(map(ord, "‐‑‒–—―⸺⸻−﹘﹣－"), "-")
+_STOPS = {ord("。"): ".", ord("｡"): ".", ord("、"): ",", ord("､"): ","}
+T = TypeVar("T")
+
+_STYLE = _QUOTES | _DASHES | _STOPS
+
+_INVISIBLE = re.compile(r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0]")
+_DASH_RUN = re.compile(r"-{2,}")
+_ELLIPSIS = re.compile(r"[\[(]?\.{3,}[\])]?")
+_EDGES = "\"'.,"
+_MINUS = re.compile(r"(?<![a-z0-9-])-(?=\d)")
+LETTERS_PER_TYPO = 10
+"""Letters of a quote for each of which one typo may be mended."""
+MIN_MENDED = 5
+"""Minimum length of a word with a mended typo: of shorter ones, a letter makes others."""
+MAX_PLACES = 100
+"""Maximum places of a text that are compared with a quote for typos."""
+_SIGNED = re.compile(r"[#%&@]|(?<![a-z0-9-])-\d+")
+"""What distinguishes words and numbers besides letters and digits."""
+_CAPITALISED = re.compile(r"\b[A-ZÀ-ÖØ-Þ]\w+")
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_TELLING = "#%&@"
+"""Punctuation that is part of the meaning: C#, 50%, R&B."""
+
+NUMERAL = re.compile(r"[〇零一二三四五六七八九十百千万亿两兩萬億]+")
+NEGATION = re.compile(
+    r"\b(?:not|no|never|none|nobody|nothing|cannot|without|neither|nor)\b|n't\b"
+    r"|[不没沒未無无]|ない|なか|ません|(?<![가-힣])[안못](?![가-힣])|[없않]"
+)
+
+
+def normalize_quote(text: str) -> str:
+    r"""Return the text without white space and invisible characters, in one width and case.
+
+    Quotation marks and dashes have one style, and runs of dashes are one dash.
+
+    >>> normalize_quote("He said:\n“Ｔｅａ　ｔｉｍｅ”"), normalize_quote("我 说——「喝茶。」")
+    ('hesaid:"teatime"', '我说-"喝茶."')
+    """
+    return _DASH_RUN.sub("-", unicodedata.normalize("NFKC", "".join(fold_style(text).split())))
+
+
+def find_quote(quote: str, text: str) -> bool:
+    """Return whether the text contains the quote, or its parts in order if it has ellipses.
+
+    Both are normalized. Quotation marks and full stops around a part are ignored. A quote without a
+    letter, digit or symbol is never found. One may leave out emphasis, emoji and punctuation, and
+    mend a typo in every ten letters, but of no number, negation or name.
+
+    >>> find_quote("moved to lyon.", "Yes, I moved to  LYON last week")
+    True
+    >>> find_quote("我……喝绿茶", "我以前喝咖啡，现在喝绿茶了"), find_quote("", "我喝茶")
+    (True, False)
+    >>> find_quote("I really love jazz", "I *really* love **jazz** 🎷"), find_quote("cat", "cats")
+    (True, True)
+    """
+    sought, whole = normalize_quote(quote), normalize_quote(text)
+    if not normalize_text(sought):
+        return False
+    if sought in whole:
+        return True
+    parts = [part.strip(_EDGES) for part in _ELLIPSIS.split(sought)]
+    return _follow(whole, filter(None, parts), _find_exact) or _find_words(quote, text)
+
+
+def _follow(whole: T, parts: Iterable[T], find: Callable[[T, T, int], int]) -> bool:
+    """Return whether all parts are found, each behind the former; `find` returns where one ends."""
+    at = 0
+    for part in parts:
+        at = find(whole, part, at)
+        if at < 0:
+            return False
+    return True
+
+
+def _find_exact(whole: str, part: str, at: int) -> int:
+    found = whole.find(part, at)
+    return found if found < 0 else found + len(part)
+
+
+def _find_words(quote: str, text: str) -> bool:
+    """Return whether the text has the words of the quote, but for typos."""
+    folded = fold_style(quote)
+    if not set(_SIGNED.findall(folded)) <= set(_SIGNED.findall(fold_style(text))):
+        return False
+    parts = [list(chain(*split(part))) for part in _ELLIPSIS.split(to_simplified(folded))]
+    names = {word.casefold() for word in _CAPITALISED.findall(quote)}
+
+    def find_near(whole: list[str], part: list[str], at: int) -> int:
+        return _find_near(whole, part, at, names)
+
+    return any(parts) and _follow(
+        list(chain(*split(to_simplified(text)))), filter(None, parts), find_near
+    )
+
+
+def _find_near(whole: list[str], part: list[str], at: int, names: Set[str]) -> int:
+    """Return where a part ends that begins at an index or later; -1 if it is not there.
+
+    With so many typos, one of so many pieces and one more is without any: it is found first.
+    """
+    allowed = min(sum(map(len, part)) // LETTERS_PER_TYPO, len(part) - 1)
+    size = len(part) // (allowed + 1)
+    for offset in range(0, size * (allowed + 1), size):
+        starts = _starts(whole, part[offset : offset + size], at + offset)
+        for start in islice(starts, MAX_PLACES):
+            said = whole[start - offset : start - offset + len(part)]
+            if len(said) == len(part) and _typos(said, part, names) <= allowed:
+                return start - offset + len(part)
+    return -1
+
+
+def _starts(whole: list[str], piece: list[str], at: int) -> Iterator[int]:
+    while True:
+        try:
+            at = whole.index(piece[0], at)
+        except ValueError:
+            return
+        if whole[at : at + len(piece)] == piece:
+            yield at
+        at += 1
+
+
+def _typos(said: list[str], meant: list[str], names: Set[str]) -> float:
+    """Return how many words were mended; infinity if one says something else now."""
+    other = [pair for pair in zip(said, meant, strict=True) if pair[0] != pair[1]]
+    mended = all(two not in names and _is_typo(one, two) for one, two in other)
+    return len(other) if mended else inf
+
+
+def _is_typo(one: str, two: str) -> bool:
+    """Return whether two words differ in one letter but the first, or in two that changed places.
+
+    >>> _is_typo("realy", "really"), _is_typo("freind", "friend"), _is_typo("like", "liked")
+    (True, True, False)
+    """
+    words = (one, two)
+    if any(NEGATION.search(word) or number_keys(word) for word in words):
+        return False
+    if all(_HAN.fullmatch(word) for word in words):
+        return True
+    if min(map(len, words)) < MIN_MENDED or not all(map(str.isalpha, words)):
+        return False
+    same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, two, strict=False))))
+    if not same:
+        return False
+    rest, other = one[same:], two[same:]
+    turned = rest[:2] == other[1::-1] and rest[2:] == other[2:]
+    return turned or rest[1:] == other[1:] or rest[1:] == other or rest == other[1:]
+
+
+def normalize_text(text: str) -> str:
+    """Return the text normalized and without punctuation that does not matter in numbers and names.
+
+    >>> normalize_text("She's 30, and lives in Lyon!"), normalize_text("她 30 岁，住里昂。")
+    ('shes30andlivesinlyon', '她30岁住里昂')
+    >>> [normalize_text(text) for text in ("3.11", "C#", "room 1 23", "room 12 3")]
+    ['3.11', 'c#', 'room1 23', 'room12 3']
+    """
+    kept: list[str] = []
+    gap = ""
+    for char in _MINUS.sub("−", _DASH_RUN.sub("-", fold_style(text))):
+        if char.isspace() or (unicodedata.category(char)[0] == "P" and char not in _TELLING):
+            gap += "" if char.isspace() and gap.endswith(" ") else " " if char.isspace() else char
+            continue
+        if gap and char.isdigit() and kept and kept[-1].isdigit():
+            kept.append(gap)
+        kept.append(char)
+        gap = ""
+    return unicodedata.normalize("NFKC", "".join(kept))
+
+
+def says_same(a: str, b: str) -> bool:
+    """Return whether two texts differ only in width, case, spacing and punctuation.
+
+    >>> says_same("Ann likes tea.", "ann likes  TEA"), says_same("安喜欢茶", "安不喜欢茶")
+    (True, False)
+    """
+    return normalize_text(a) == normalize_text(b)
+
+
+def adds_nothing(new: str, old: str) -> bool:
+    """Return whether everything that `new` says is already in `old`.
+
+    All its words, in the same order, and all pairs of characters, numerals and negations must be in
+    `old`. A negation that is left out counts as new.
+
+    >>> adds_nothing("Ann likes tea", "Ann likes green tea"), adds_nothing("喜欢绿茶", "安喜欢绿茶")
+    (True, True)
+    >>> adds_nothing("Ann has 3 cats", "Ann has 2 cats"), adds_nothing("安不喜欢茶", "安喜欢茶")
+    (False, False)
+    >>> adds_nothing("喜欢茶", "安不喜欢茶"), adds_nothing("Bob owes Ann", "Ann owes Bob")
+    (False, False)
+    """
+    if says_same(new, old):
+        return True
+    return (
+        _pairs(new) <= _pairs(old)
+        and set(NUMERAL.findall(fold_style(new))) <= set(NUMERAL.findall(fold_style(old)))
+        and set(NEGATION.findall(fold_style(new))) == set(NEGATION.findall(fold_style(old)))
+        and _in_order(_words(new), _words(old))
+        and bool(_pairs(new) or _words(new))
+    )
+
+
+def fold_style(text: str) -> str:
+    """Return the text in one width, case and quote style, without invisible characters.
+
+    White space is kept.
+    """
+    shown = "".join(
+        char
+        for char in _INVISIBLE.sub("", text)
+        if char.isspace() or unicodedata.category(char) not in ("Cc", "Cf", "Cs")
+    )
+    return fold_width_and_case(shown.translate(_STYLE)).translate(_STYLE)
+
+
+def _pairs(text: str) -> set[str]:
+    """Return the characters and pairs of characters in scripts without spaces."""
+    runs = ["".join(run) for run in split(text) if not is_spaced(run[0])]
+    return {run[at : at + size] for run in runs for size in (1, 2) for at in range(len(run))}
+
+
+def _words(text: str) -> list[str]:
+    return [word for run in split(text) if is_spaced(run[0]) for word in run]
+
+
+def _in_order(part: list[str], whole: list[str]) -> bool:
+    """Return whether `part` is `whole` with words left out."""
+    rest: Iterator[str] = iter(whole)
+    return all(word in rest for word in part)

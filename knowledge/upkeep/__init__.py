@@ -1,1 +1,0 @@
-"""Support for runs: groups, conflict sets, counts, watermarks, records of runs."""

@@ -1,0 +1,1241 @@
+"""Souffleur: the public interface. `recall` before the reply, `observe` after it."""
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from zoneinfo import ZoneInfo
+
+from loguru import logger
+from pydantic import ValidationError
+
+from souffleur.agents.brief import Persona, persona_of
+from souffleur.blocking.memory import BlockingSouffleur
+from souffleur.cast import Cast, usual
+from souffleur.errors import (
+    AnswerError,
+    MemoryOffError,
+    MessageError,
+    NotFoundError,
+    SettingsError,
+    SouffleurError,
+    StoreError,
+    TransferError,
+    UndoError,
+)
+from souffleur.field_docs import explain_fields
+from souffleur.health import Health
+from souffleur.knowledge.identity import EVERY_SPHERE, PERSONAS, check_id, own_sphere
+from souffleur.knowledge.memory import Category, Kind, Memories, Memory, MemoryState
+from souffleur.knowledge.operation import (
+    Actor,
+    ActorKind,
+    Add,
+    Confirm,
+    Forget,
+    Importance,
+    LedgerEntries,
+    LedgerEntry,
+    Op,
+    Promote,
+    Recorded,
+    Restore,
+    Share,
+    Verdict,
+    derive_id,
+    is_id,
+)
+from souffleur.knowledge.people import Knows, Language, Person, PersonaCard, sphere_of
+from souffleur.knowledge.preferences import Preferences
+from souffleur.knowledge.privacy.handling import Group
+from souffleur.knowledge.privacy.secrets import without_secret
+from souffleur.knowledge.search.memories import CLEARLY_MEANT, Found, Query, Scope
+from souffleur.knowledge.store.introductions import UserSummary
+from souffleur.knowledge.store.reading import describe_faults
+from souffleur.knowledge.text.media import name_media
+from souffleur.knowledge.text.plain import is_blank, mend
+from souffleur.knowledge.turn import Turn, TurnState, shorten, turn_point_id
+from souffleur.knowledge.watching import Work
+from souffleur.lookup import Lookup, Stats, check_limit
+from souffleur.messages import Content, Messages, read_content, to_turns
+from souffleur.opening import Opening
+from souffleur.parts import Parts
+from souffleur.recall.compose import Recall
+from souffleur.recall.gather import Asked, Past, look_everywhere, whisper_for
+from souffleur.recall.pairing import Pairing, Whisper
+from souffleur.recall.tokens import counter_for
+from souffleur.service.intake import Receipt, Said, turn_of, with_error
+from souffleur.service.service import Backstage
+from souffleur.settings import Settings, change_settings, load_settings
+from souffleur.skills import skill_data, skill_op
+from souffleur.telemetry.log_lines import describe, trace_bug
+from souffleur.times import (
+    NOW_TAKEN,
+    Clock,
+    KnownZones,
+    Moment,
+    TimeSource,
+    from_clock,
+    lacks_zone,
+    moment,
+    moment_or_now,
+    read_moment,
+)
+
+if TYPE_CHECKING:
+    from souffleur.agents.model.chat import Chat
+    from souffleur.integrations.importers.arriving import ImportSource
+    from souffleur.integrations.importers.telling import Listener
+    from souffleur.integrations.mirror.keeping import Keeper
+    from souffleur.knowledge.forgetting.trace import TopicPreview
+    from souffleur.knowledge.knowledge_base import KnowledgeBase, Retell
+    from souffleur.knowledge.search.embedder import Embedder
+    from souffleur.knowledge.store.backup_file import BackupManifest
+    from souffleur.knowledge.store.erasing import Erased
+    from souffleur.knowledge.store.export import Exported
+    from souffleur.knowledge.store.importing import Imported
+    from souffleur.knowledge.store.introductions import People
+    from souffleur.knowledge.store.topics import Forgotten
+    from souffleur.notices import Notice
+    from souffleur.report.quality import Quality
+    from souffleur.service.run import RunOptions, RunResult
+
+G = TypeVar("G", "Erased", "Forgotten")
+
+RETELL_SECONDS = 60.0
+"""Seconds that a model has to write episodes and portraits anew, when something is forgotten."""
+
+
+@explain_fields
+class Souffleur:
+    """Memory for a companion.
+
+        async with Souffleur.open() as memory:
+            whisper = await memory.recall(user_id="u1", session_id="s1", text=message)
+            reply = await my_model(system=persona + whisper.text, user=message)
+            memory.observe(user_id="u1", session_id="s1", user=message, assistant=reply)
+
+    `recall` calls no model and never fails a turn. `observe` stores the turn before it returns,
+    does not wait for its judgement and never raises. All other methods raise SouffleurError.
+    """
+
+    def __init__(self, parts: Parts, settings: Settings) -> None:
+        """Use the parts that `wiring` has opened; `open` is the usual way."""
+        self.parts = parts
+        """What was opened: store, agents, endpoints."""
+        self.knowledge: KnowledgeBase = parts.knowledge
+        """The lower level: memories, ledger, sessions, turns."""
+        self.settings = settings
+        """The settings in force."""
+        self.clock = parts.clock
+        """Returns the time."""
+        self._usual = usual(settings)
+        self._backstage = Backstage(parts, settings)
+        self.grace = self._backstage.grace
+        """How long stopping may take, from when that is first asked."""
+        self._count = counter_for(settings.model, settings.tokenizer)
+        self._pairing = Pairing()
+        self._keeper: Keeper | None = None
+        self._zones = KnownZones()
+        self._lookup = Lookup(parts.knowledge, self._who, parts.clock)
+
+    @classmethod
+    def open(
+        cls,
+        settings: Settings | None = None,
+        *,
+        chat: "Chat | None" = None,
+        clock: Clock | None = None,
+        embedder: "Embedder | str | None" = None,
+        **overrides: Any,
+    ) -> "Opening[Souffleur]":
+        """Open the store and resume waiting turns; `await` it, or use it with `async with`.
+
+        `overrides` are settings by name, also `embedder` if it is a string. `chat` replaces the
+        configured model endpoint, any other `embedder` the configured embedder. The environment is
+        read only if `settings` is not given. Raises SettingsError for an override that is not a
+        setting, StoreBusyError if another process uses the path, StoreMismatchError if the data
+        were made with another embedder.
+        """
+        if isinstance(embedder, str):
+            overrides["embedder"], embedder = embedder, None
+        chosen = change_settings(settings, **overrides) if settings else load_settings(**overrides)
+        return Opening(cls, chosen, chat, from_clock(clock) if clock else TimeSource(), embedder)
+
+    @classmethod
+    def open_blocking(
+        cls,
+        settings: Settings | None = None,
+        *,
+        chat: "Chat | None" = None,
+        clock: Clock | None = None,
+        embedder: "Embedder | str | None" = None,
+        **overrides: Any,
+    ) -> BlockingSouffleur:
+        """Open as `open` does, for a host without an event loop; return when all is open.
+
+        Use it with `with`, or close it yourself. A call from within an event loop blocks that
+        loop. Raises the same errors as `open`.
+        """
+        return BlockingSouffleur(
+            cls.open(settings, chat=chat, clock=clock, embedder=embedder, **overrides)
+        )
+
+    async def recall(
+        self,
+        *,
+        user_id: str,
+        session_id: str = "default",
+        text: Content,
+        agent_id: str = "default",
+        at: Moment | None = None,
+        incognito: bool = False,
+    ) -> Recall:
+        """Return what to remember for the reply to `text`. Never raises: see `Recall.error`.
+
+        `text` may be content parts or a message, as for `observe`. All personas share what is known
+        of a user, except those that know only what they were told themselves: see
+        `introduce_persona`. With `incognito` nothing is looked up, nor if the user prefers that:
+        see `set_preferences`.
+        """
+        if incognito:
+            return Recall()
+        within = self.settings.recall_timeout + self.settings.recall_deadline
+        try:
+            self.knowledge.memories.check_usable()  # a forked process has no loop that times it
+            async with asyncio.timeout(within):
+                wanted = await self._wanted(user_id)
+                if wanted.keeps_out:
+                    return Recall()
+                shown = wanted.show_references
+                shows = self.settings.show_references if shown is None else shown
+                return await self._recall(user_id, session_id, text, agent_id, at, shows)
+        except TimeoutError:
+            late = f"nothing was recalled within {within:g} s (SOUFFLEUR_RECALL_DEADLINE)"
+            logger.bind(user=user_id, session=session_id).warning("{}", late)
+            return Recall(error=late)
+        except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
+            trace_bug(logger, error)
+            return Recall(error=describe(error))
+
+    async def _recall(
+        self,
+        user_id: str,
+        session_id: str,
+        text: Content,
+        agent_id: str,
+        at: Moment | None,
+        shows: bool,
+    ) -> Recall:
+        named = {"user": user_id, "session": session_id, "persona": agent_id}
+        watched = self.parts.telemetry("recall", **named, asked=lambda: str(text))
+        with logger.contextualize(user=user_id, session=session_id), watched as work:
+            try:
+                words, hand = read_content(text), self.knowledge.at_hand
+                asked, odd = await self._asked(
+                    user_id, session_id, words, agent_id, at, hand.people
+                )
+                whisper = await whisper_for(
+                    hand, self.settings, asked, self._count, with_references=shows
+                )
+                self._pairing.note(user_id, session_id, whisper)
+                recalled = whisper.with_error(odd).with_error(self._backstage.error_for(user_id))
+            except Exception as error:  # noqa: BLE001  it is noted with the rest
+                trace_bug(logger, error)
+                recalled = Recall(error=describe(error))
+            work.note(ids=len(recalled.ids), tokens=recalled.tokens, error=recalled.error)
+            work.note(whispered=lambda: recalled.text)
+        return recalled
+
+    def observe(
+        self,
+        *,
+        user_id: str,
+        session_id: str = "default",
+        user: Content = "",
+        assistant: Content = "",
+        whisper: Whisper = None,
+        agent_id: str = "default",
+        turn_id: str | None = None,
+        at: Moment | None = None,
+        incognito: bool = False,
+        rewound: Sequence[str] = (),
+    ) -> Receipt:
+        """Store a turn durably, and have it judged in the background. Never raises.
+
+        `user` and `assistant` are texts, lists of content parts, or messages (see `remember`). The
+        same `turn_id` with the same words is one turn. With another reply (swipe, regenerate), the
+        changes made for the first are undone, if nothing was made of them since, and the turn is
+        judged again. `whisper` is the recall
+        that the reply was written with, or its `judgeable_ids`, which may come from another
+        process; by default, the latest recall of the session in this process. `rewound` are ids of
+        turns of the session that the talk went back over: they count as not said, and what they
+        brought is undone.
+        May be called from any thread. With `incognito` nothing is stored, nor if the user prefers
+        that: see `set_preferences`. A secret in `turn_id` is stored as a hash; other ids are stored
+        as they are.
+        """
+        name = self._stored_id(turn_id) if turn_id else uuid.uuid4().hex
+        try:
+            self._check_not_forked()
+        except StoreError as error:
+            return Receipt(name, error=describe(error), durable=False)
+        if incognito or self._is_kept_out_now(user_id):
+            return Receipt(name, new=False)
+        named = {"user": user_id, "session": session_id, "persona": agent_id, "turn_id": name}
+        with self.parts.telemetry("observe", **named) as work:
+            said = Said(user_id, session_id, agent_id, name, user, assistant, at)
+            receipt = self._observe(user_id, session_id, said, whisper, rewound, work)
+            work.note(new=receipt.new, durable=receipt.durable, error=receipt.error)
+        return receipt
+
+    def _stored_id(self, turn_id: str) -> str:
+        """Return the id of a turn as it is stored; one that is no string is refused elsewhere."""
+        redacts = Group.SECRET in self.settings.redacted and isinstance(turn_id, str)
+        return without_secret(turn_id) if redacts else turn_id
+
+    def _observe(
+        self,
+        user_id: str,
+        session_id: str,
+        said: Said,
+        whisper: Whisper,
+        rewound: Sequence[str],
+        work: Work,
+    ) -> Receipt:
+        name, at = said.turn_id, said.at
+        try:
+            zone = self._zone_now(user_id, at)
+            injected, odd_whisper = self._pairing.take(user_id, session_id, whisper)
+            turn, odd = turn_of(
+                said,
+                now=self.clock(),
+                zone=zone,
+                injected=injected,
+                redacted=self.settings.redacted,
+            )
+            if turn is None:
+                return Receipt(name, new=False)
+            work.note(turn=turn.id, user_said=lambda: turn.user, replied=lambda: turn.assistant)
+            error = self._backstage.error_for(user_id)
+            ids = [rewound] if isinstance(rewound, str) else rewound
+            left = [self._backstage.take(turn.unsaid(self._stored_id(id))) for id in ids]
+            receipt = self._backstage.take(turn)
+            return with_error(receipt, odd, odd_whisper, error, *(one.error for one in left))
+        except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
+            bound = logger.bind(user=user_id, session=session_id, turn=name)
+            bound.error("a turn cannot be kept: {}", describe(error))
+            trace_bug(bound, error)
+            why = f"the turn cannot be kept: {describe(error)}"
+            return Receipt(name, new=False, error=why, durable=False)
+
+    def end_session(
+        self, *, user_id: str, session_id: str = "default", agent_id: str = "default"
+    ) -> bool:
+        """End a session: the turns left in its window become an episode. Never raises.
+
+        A persona that knows only its own must be named: its talk is a separate session. Returns
+        whether any turns were left; on a server that is not known yet, and `True`. A silence of
+        `settings.idle_minutes` ends a session as well.
+        """
+        try:
+            self._check_not_forked()
+            check_id(user_id)
+            return self._backstage.end_session(
+                user_id, check_id(session_id, "session_id"), check_id(agent_id, "agent_id")
+            )
+        except SouffleurError as error:  # it will be found silent later
+            bound = logger.bind(user=user_id, session=session_id)
+            bound.error("a session is not closed yet: {}", error)
+            return False
+
+    @property
+    def error(self) -> str:
+        """Why turns cannot be judged, found or stored, and since when; empty if they can.
+
+        Every `Recall` and `Receipt` includes it; `health` has details.
+        """
+        return self._backstage.error
+
+    async def health(self) -> Health:
+        """Return whether turns are judged and stored. Asks no endpoint. Raises StoreError."""
+        return await self._backstage.health()
+
+    async def remember(
+        self,
+        what: str | Messages,
+        *,
+        user_id: str,
+        session_id: str = "default",
+        agent_id: str = "default",
+        kind: Kind = Kind.FACT,
+        importance: Importance = Importance.HIGH,
+        reason: str = "told to remember",
+        at: Moment | None = None,
+    ) -> list[LedgerEntry]:
+        """Remember a sentence as it is, or have messages judged now, whatever the cadence.
+
+        A sentence is refused if it is known or a secret. Messages are those of OpenAI or LangChain,
+        or pairs such as ("user", "hi"); system and tool messages are left out, an image becomes
+        "[image]" (docs/messages.md). They are observed as turns of the session, each once, however
+        often they are given; without a model they wait. `at` is a datetime, an ISO 8601 string, or
+        seconds or milliseconds since 1970. Raises MessageError for an invalid message, sentence or
+        time; EndpointError or EmbedderError if nothing can be judged now, in which case the
+        messages are stored and wait; AnswerError if the model's answers cannot be used, in which
+        case they are stored and set aside. Raises MemoryOffError if the user wants nothing to be
+        stored.
+        """
+        await self._need_memory(user_id)
+        if isinstance(what, str):
+            op = _add(reason, name_media(what), kind, importance)
+            return await self._decide([op], user_id, agent_id, at)
+        persona, _ = await self._who(check_id(user_id), check_id(agent_id, "agent_id"))
+        ids, usual = [], None if at is None else read_moment(at)
+        for turn in to_turns(what, (user_id, *persona.of_user)):
+            receipt = self.observe(
+                user_id=user_id,
+                session_id=session_id,
+                user=turn.user,
+                assistant=turn.assistant,
+                whisper=(),
+                agent_id=agent_id,
+                turn_id=turn.turn_id,
+                at=turn.at or usual,
+            )
+            if not receipt.durable:
+                raise MessageError(receipt.error)
+            ids.append(turn_point_id(user_id, agent_id, session_id, receipt.turn_id))
+            await asyncio.sleep(0)  # others talk meanwhile
+        await self._backstage.judge_now(user_id)
+        if unjudged := await self._set_aside(ids):
+            raise AnswerError(
+                f"the model gave no answer that can be used for {len(unjudged)} of {len(ids)} "
+                "turns. They are kept, and set aside: `retry` has them judged again. "
+                f"{unjudged[0].error}"
+            )
+        return await self.knowledge.journal.entries(user_id, turn_ids=ids)
+
+    async def record_skill(
+        self,
+        name: str,
+        workflow: Sequence[str],
+        outcome: str = "",
+        *,
+        user_id: str,
+        agent_id: str = "default",
+    ) -> LedgerEntry:
+        """Record the steps by which something was done, and how it went, as a skill.
+
+        The same steps again strengthen it, other steps under that name replace it. Raises
+        MessageError if there is no name or no step, or if it is too long, MemoryOffError if the
+        user wants nothing to be stored.
+        """
+        await self._need_memory(user_id)
+        data = skill_data(name, workflow, outcome)
+        known = await self.list(user_id=user_id, agent_id=agent_id, kind=Kind.SKILL)
+        former = next((one for one in known if one.data.get("skill") == data["skill"]), None)
+        op = skill_op(data, former)
+        return (await self._decide([op], user_id, agent_id, None, by=ActorKind.HOST))[0]
+
+    async def ask(
+        self,
+        text: str,
+        *,
+        user_id: str,
+        session_id: str = "default",
+        agent_id: str = "default",
+        at: Moment | None = None,
+        limit: int = 8,
+    ) -> Past:
+        """Find what was talked about at the time a text names ("上周", "last time"), or its topic.
+
+        Calls no model. Finds nothing for a user who prefers that: see `set_preferences`. Raises
+        MessageError if `text` is not a string, StoreError, EmbedderError.
+        """
+        asked, odd = await self._asked(user_id, session_id, text, agent_id, at)
+        if odd:
+            raise MessageError(odd.removesuffix(NOW_TAKEN))
+        if (await self.knowledge.choices.find(user_id)).keeps_out:
+            return Past(None, None, None, ())
+        return await look_everywhere(self.knowledge, self.settings.window_rule, asked, limit=limit)
+
+    async def introduce(
+        self,
+        *,
+        user_id: str,
+        title: str | None = None,
+        timezone: str | None = None,
+        language: Language | None = None,
+    ) -> Person:
+        """Set a user's display name, time zone and language.
+
+        `None` leaves a value as it was, or as in the settings. Older memories are not rewritten.
+        Raises SettingsError for an invalid value.
+        """
+        fields = {"title": title, "timezone": timezone, "language": language}
+        people, now = self.knowledge.people, self.clock()
+        known = await self.knowledge.count(user_id=check_id(user_id))
+        called = self.settings.user_title if known else None
+        return await self.knowledge.journal.calling(
+            lambda: people.introduce(user_id, now=now, called=called, **fields)
+        )
+
+    async def preferences(self, *, user_id: str) -> Preferences:
+        """Return what a user wants of the memory."""
+        return await self.knowledge.choices.find(user_id)
+
+    async def set_preferences(
+        self,
+        *,
+        user_id: str,
+        memory: bool | None = None,
+        auto_extract: bool | None = None,
+        show_references: bool | None = None,
+        incognito: bool | None = None,
+    ) -> Preferences:
+        """Set what a user wants of the memory; `None` leaves a value as it was.
+
+        Without `memory`, nothing is read, stored or judged until it is on again; what is stored
+        stays. Without `auto_extract`, what is judged waits to be confirmed: see `proposals`. With
+        `show_references`, a recall has them. With `incognito`, every turn is. Raises SettingsError
+        for an invalid value.
+        """
+        fields = {"memory": memory, "auto_extract": auto_extract}
+        fields |= {"show_references": show_references, "incognito": incognito}
+        choices, now = self.knowledge.choices, self.clock()
+
+        def change() -> Awaitable[Preferences]:
+            return self.knowledge.journal.calling(
+                lambda: choices.change(user_id, now=now, **fields)
+            )
+
+        if memory is False and (await choices.find(user_id)).memory:
+            return await self._backstage.do_alone(user_id, change)
+        changed = await change()
+        self._backstage.wake(user_id)
+        return changed
+
+    async def introduce_persona(
+        self, *, agent_id: str, name: str | None = None, knows: Knows | None = None
+    ) -> PersonaCard:
+        """Set a persona's display name and what it knows; otherwise as `introduce`.
+
+        With `knows="own"`, no other persona knows what this one is told from now on, and it knows
+        only what `share` releases of what the others are told. Earlier memories stay as they are.
+        """
+        people, now = self.knowledge.people, self.clock()
+        known = await self.knowledge.count(agent_id=agent_id)
+        called = self.settings.assistant_name if known else None
+        return await self.knowledge.journal.calling(
+            lambda: people.introduce_persona(
+                agent_id, now=now, called=called, name=name, knows=knows
+            )
+        )
+
+    async def define(self, *, agent_id: str, what: Sequence[str]) -> list[LedgerEntry]:
+        """Define a persona: sentences that are whispered only with it, for every user.
+
+        Sentences that are no longer among them are forgotten, the others stay. No model changes
+        them. Raises MessageError for an invalid sentence.
+        """
+        system = {"category": Category.SYSTEM}
+        if isinstance(what, str):  # each of its characters would be a sentence
+            raise MessageError("what a persona is must be a list of sentences, not one text")
+        adds = [_add("defined by the host", one, Kind.FACT, Importance.HIGH) for one in what]
+        sphere = own_sphere(check_id(agent_id, "agent_id"))
+        known = await self.knowledge.list(PERSONAS, category=Category.SYSTEM, sphere=sphere)
+        said, there = {add.content for add in adds}, {one.content for one in known}
+        gone = [one.id for one in known if one.content not in said]
+        ops: list[Op] = [Forget(target=id, reason="defined otherwise by the host") for id in gone]
+        ops += [add.model_copy(update=system) for add in adds if add.content not in there]
+        return await self._decide(ops, PERSONAS, agent_id, None, by=ActorKind.HOST, sphere=sphere)
+
+    async def share(
+        self, memory_id: str, *, user_id: str, reason: str = "shared by the host"
+    ) -> LedgerEntry:
+        """Let every persona know a memory or episode that one of them was told; undoable."""
+        memory = await self.knowledge.get(memory_id, user_id=user_id)
+        op, by = Share(target=memory.id, reason=reason), ActorKind.HOST
+        return (await self._decide([op], user_id, memory.agent_id, None, by=by))[0]
+
+    async def users(self) -> list[UserSummary]:
+        """Return all users with a memory or a turn, those who were seen last first."""
+        return await self.knowledge.users()
+
+    async def report(self, *, user_id: str | None = None) -> "Quality":
+        """Return the state of the store in numbers, or of one user's part of it.
+
+        Reads everything: the time grows with the store. Raises StoreError.
+        """
+        from souffleur.report.quality import measure
+
+        whose = None if user_id is None else check_id(user_id)
+        zone = (await self.cast()).zone(whose)
+        return await measure(self.knowledge, self.clock(), user_id=whose, zone=zone)
+
+    async def cast(self, *, user_id: str | None = None, agent_id: str = "default") -> Cast:
+        """Return all users and personas that were introduced, or only this user and persona."""
+        everybody = await self.knowledge.people.everybody()
+        if user_id is not None:
+            everybody = everybody.only(check_id(user_id), check_id(agent_id, "agent_id"))
+        return Cast(self._usual, everybody)
+
+    async def write_portrait(self, *, user_id: str, agent_id: str = "default") -> Memory:
+        """Write a new portrait of a user, due or not. Raises SettingsError without a model.
+
+        A persona that knows only its own has a portrait of its own: name it. Raises MemoryOffError
+        if the user's memory is off.
+        """
+        narrator, user = self.parts.needed_agents.narrator, check_id(user_id)
+        await self._need_memory(user, incognito=True)
+        _, sphere = await self._who(user, agent_id)
+        return await self._backstage.do(lambda: narrator.write_portrait(user, "asked for", sphere))
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a model is configured."""
+        return self.parts.has_model
+
+    async def run(self, name: str, options: "RunOptions | None" = None) -> "RunResult":
+        """Run what is due now of one kind.
+
+        `name` is decay, review, consolidate, profile, contradictions, cues, boundaries, purge or
+        report. Raises SettingsError for another name, or if a model is needed and none is
+        configured.
+        """
+        from souffleur.service.jobs import RUNS, perform
+        from souffleur.service.run import RunOptions
+
+        if name not in RUNS:
+            raise SettingsError(f"no run is called {name!r}: choose one of {', '.join(RUNS)}")
+        wanted = options or RunOptions(self.clock())
+        self._backstage.let_try()
+        return await self._backstage.do(lambda: perform(self.parts, name, wanted))
+
+    async def forget(
+        self,
+        query: str,
+        *,
+        user_id: str,
+        reason: str = "told to forget",
+        at: Moment | None = None,
+        dry_run: bool = False,
+    ) -> list[LedgerEntry]:
+        """Forget a memory by its id, or those that a text clearly means; undoable.
+
+        With `dry_run` nothing changes; `matches` with the same query returns what would go.
+        """
+        ids = [found.memory.id for found in await self.matches(query, user_id=user_id, at=at)]
+        if dry_run or not ids:
+            return []
+        ops = [Forget(target=memory_id, reason=reason) for memory_id in ids]
+        return await self._decide(ops, user_id, "default", at)
+
+    async def matches(self, query: str, *, user_id: str, at: Moment | None = None) -> list[Found]:
+        """Return the memories that `forget` would forget: by id, or by clear relevance."""
+        if not isinstance(query, str):
+            raise MessageError("what to forget must be a text, or the id of a memory")
+        persona, _ = await self._who(check_id(user_id))
+        now = self._moment(at, persona)
+        try:
+            memory = await self.knowledge.get(query, user_id=user_id)
+            return [Found(memory, score=1.0, relevance=1.0, effective=memory.importance)]
+        except NotFoundError:
+            everything = Query(user_id, shorten(query), now, sphere=EVERY_SPHERE, limit=20)
+            hits = await self.knowledge.known.search(everything)
+            return [hit for hit in hits if hit.relevance >= CLEARLY_MEANT]
+
+    async def proposals(self, *, user_id: str) -> list[LedgerEntry]:
+        """Return the changes that wait for confirmation (see `auto_extract`), oldest first."""
+        return await self.knowledge.proposals(user_id)
+
+    async def confirm(self, id: str, *, user_id: str) -> LedgerEntry:
+        """Confirm, for the user, a proposal or a memory, by the id of either.
+
+        A confirmed memory is verified, and becomes active if it was pending. Raises NotFoundError
+        for what is neither, or was answered already.
+        """
+        if await self._is_proposal(id, user_id):
+            by, now = Actor(who=ActorKind.USER), self.clock()
+            return await self._backstage.do(
+                lambda: self.knowledge.agree(id, user_id=user_id, by=by, now=now)
+            )
+        op = Confirm(target=await self._added_by(id, user_id), reason="confirmed by the user")
+        return (await self._decide([op], user_id, "default", None))[0]
+
+    async def reject(self, id: str, *, user_id: str) -> LedgerEntry:
+        """Reject, for the user, a proposal or a memory; a rejected memory is forgotten.
+
+        Raises UndoError for a new memory that was agreed to already, NotFoundError for what is
+        neither, or was answered already.
+        """
+        if await self._is_proposal(id, user_id):
+            return await self._backstage.do(lambda: self.knowledge.decline(id, user_id=user_id))
+        target = await self._added_by(id, user_id)
+        if target != id and (await self.get(target, user_id=user_id)).state is MemoryState.ACTIVE:
+            raise UndoError(f"it was agreed to already: forget {target!r} instead")
+        op = Forget(target=target, reason="rejected by the user")
+        return (await self._decide([op], user_id, "default", None))[0]
+
+    async def confirm_all(self, *, user_id: str) -> LedgerEntries:
+        """Confirm all proposals of a user, oldest first; return what came of them.
+
+        One whose memory was changed meanwhile goes on waiting.
+        """
+        done = []
+        for proposal in await self.proposals(user_id=user_id):
+            with suppress(UndoError, NotFoundError):
+                done.append(await self.confirm(proposal.id, user_id=user_id))
+        return done
+
+    async def reject_all(self, *, user_id: str) -> LedgerEntries:
+        """Reject all proposals of a user; return what came of them."""
+        done = []
+        for proposal in await self.proposals(user_id=user_id):
+            with suppress(UndoError, NotFoundError):
+                done.append(await self.reject(proposal.id, user_id=user_id))
+        return done
+
+    async def _added_by(self, id: str, user_id: str) -> str:
+        """Return the memory that this entry proposed or reworded, or that has this id itself.
+
+        Raises NotFoundError.
+        """
+        found = await self.knowledge.journal.get_entries([id])
+        mine = [one for one in found if one.user_id == user_id and one.op in ("ADD", "EDIT")]
+        target = next((name for one in mine for name in one.memory_ids), id)
+        try:
+            return (await self.get(target, user_id=user_id)).id
+        except NotFoundError:
+            raise NotFoundError(f"there is no proposal that waits, nor a memory: {id!r}") from None
+
+    async def _is_proposal(self, id: str, user_id: str) -> bool:
+        check_id(user_id)
+        if not is_id(id):
+            raise NotFoundError(f"there is nothing with the id {id!r}")
+        found = await self.knowledge.journal.get_entries([id])
+        return any(entry.waits and entry.user_id == user_id for entry in found)
+
+    async def pin(
+        self, memory_id: str, *, user_id: str, reason: str = "pinned by the user"
+    ) -> LedgerEntry:
+        """Make a memory core, for the user: always in mind, and never fading; undoable.
+
+        Raises NotFoundError if this user has no such memory.
+        """
+        memory = await self.get(memory_id, user_id=user_id)
+        op = Promote(target=memory.id, reason=reason)
+        return (await self._decide([op], user_id, memory.agent_id, None))[0]
+
+    async def retry(self, *, user_id: str | None = None) -> int:
+        """Have turns that were set aside as failed judged again; return their number."""
+        failed = await self.knowledge.journal.turns(state=TurnState.FAILED, user_id=user_id)
+        await self.knowledge.journal.mark(failed, state=TurnState.PENDING, tries=0, error="")
+        self._backstage.let_try()
+        for turn in failed:
+            self._backstage.wake(turn.user_id)
+        return len(failed)
+
+    async def backup(self, file: str | Path) -> "BackupManifest":
+        """Save the whole store to one file, readable by its owner alone; return what is in it.
+
+        The memory may be used meanwhile. A former backup of that name is replaced when the new one
+        is whole. Raises BackupError if the file cannot be made there, OSError, StoreError.
+        """
+        from souffleur.knowledge.store import backup
+
+        knowledge, now = self.knowledge, self.clock()
+        return await self._backstage.do(
+            lambda: backup.save(knowledge.memories, knowledge.journal, Path(file), now=now)
+        )
+
+    @staticmethod
+    async def restore(
+        file: str | Path, settings: Settings | None = None, **overrides: Any
+    ) -> "BackupManifest":
+        """Restore a backup to the place that the settings name, which must be empty.
+
+        The file is checked as a whole before anything is written. Raises BackupError if it is
+        damaged, StoreMismatchError if the place is not empty, StoreBusyError if it is in use.
+        """
+        from souffleur.knowledge.store import backup
+        from souffleur.wiring import make_place
+
+        chosen = change_settings(settings, **overrides) if settings else load_settings(**overrides)
+        return await backup.restore(Path(file), make_place(chosen))
+
+    async def export(self, file: str | Path, *, user_id: str | None = None) -> "Exported":
+        """Write everything of a user, or of all, to a file of JSON lines; return what is in it.
+
+        Memories with their history, turns, sessions, episodes, portraits, what is introduced: see
+        docs/moving.md. The memory may be used meanwhile; a former export of that name is replaced.
+        Raises NotFoundError if there is nothing, TransferError if the file cannot be made there.
+        """
+        from souffleur.knowledge.store.export import export_file
+
+        both, now = (self.knowledge.memories, self.knowledge.journal), self.clock()
+        return await self._backstage.do(lambda: export_file(*both, user_id, Path(file), now=now))
+
+    async def import_file(
+        self,
+        file: str | Path,
+        *,
+        user_id: str | None = None,
+        agent_id: str = "default",
+        source: "ImportSource | str" = "auto",
+        dry_run: bool = False,
+    ) -> "Imported":
+        """Take what is in a file and not in the store; return what was taken and what was not.
+
+        The file is read as a whole before anything is written. Nothing is overwritten: importing
+        twice is importing once, and an import that was interrupted goes on where it was. `user_id`
+        refuses an export with records of others; of mem0's memories only theirs are taken, and
+        those that name nobody. Chats need it: their turns are observed at their own times, as held
+        with `agent_id`, and judged in the background. Of chats and of mem0's memories, a part that
+        cannot be read is left out and named in `unread`. With `dry_run` nothing is written.
+        Raises TransferError, which names the line, if an export has anything wrong or the file is
+        nothing of that kind; NotFoundError, StoreMismatchError, MemoryOffError.
+        """
+        from souffleur.integrations.importers.arriving import source_of, take_chats, take_file
+
+        path, found = Path(file), source_of(Path(file), source)
+        if found.is_chat:
+            listener = await self._listener(path, user_id, agent_id)
+            return await self._backstage.do(
+                lambda: take_chats(listener, path, found, dry_run=dry_run)
+            )
+        return await self._backstage.do(
+            lambda: take_file(
+                self.knowledge,
+                path,
+                found,
+                user_id=user_id,
+                dry_run=dry_run,
+                wake=self._backstage.wake,
+                now=self.clock(),
+                limit=self.settings.max_import,
+            )
+        )
+
+    async def _listener(self, file: Path, user_id: str | None, agent_id: str) -> "Listener":
+        """Return who is told the chats of a file. Raises TransferError if nobody is named."""
+        from souffleur.integrations.importers.telling import Listener
+
+        if user_id is None:
+            raise TransferError(f"{file} names no user: say whose chats these are")
+        persona, _ = await self._who(check_id(user_id), check_id(agent_id, "agent_id"))
+        await self._need_memory(user_id)
+        return Listener(
+            user_id=user_id,
+            agent_id=agent_id,
+            called=(user_id, *persona.of_user),
+            zone=persona.zone,
+            now=self.clock(),
+            journal=self.knowledge.journal,
+            settings=self.settings,
+            observe=self.observe,
+            end_session=self.end_session,
+        )
+
+    async def edit(self, memory_id: str, content: str, *, user_id: str) -> LedgerEntry:
+        """Change, for the user, the words of a memory; undoable. Raises NotFoundError."""
+        by, now = Actor(who=ActorKind.USER), self.clock()
+        return await self._backstage.do(
+            lambda: self.knowledge.edit(memory_id, content, user_id=user_id, by=by, now=now)
+        )
+
+    async def restore_memory(
+        self, memory_id: str, *, user_id: str, reason: str = "told to restore"
+    ) -> LedgerEntry:
+        """Make a forgotten or archived memory active again; undoable. Raises NotFoundError.
+
+        If its time was over, it ends no more.
+        """
+        memory = await self.get(memory_id, user_id=user_id)
+        op = Restore(target=memory.id, reason=reason)
+        return (await self._decide([op], user_id, memory.agent_id, None))[0]
+
+    async def erase_user(self, *, user_id: str) -> "Erased":
+        """Erase everything of a user now, for good: memories, ledger, talk; return the numbers.
+
+        What is judged at that moment is broken off. With `settings.mirror`, the user's files are
+        deleted, too. Raises NotFoundError if nothing is known.
+        """
+        check_id(user_id)
+        gone = await self._backstage.do_alone(user_id, lambda: self.knowledge.erase_user(user_id))
+        return await self._off_the_files(gone, lambda keeper: keeper.drop(user_id))
+
+    async def erase_turn(self, turn_id: str, *, user_id: str) -> "Erased":
+        """Erase the words of one turn everywhere, and what rests on it alone, now and for good.
+
+        `turn_id` is that of `observe`, or the one in the evidence of a memory. What the turn had
+        replaced holds again; episodes are told anew without it. Raises NotFoundError.
+        """
+        by, now = Actor(who=ActorKind.USER), self.clock()
+        check_id(user_id)
+        gone = await self._backstage.do_alone(
+            user_id,
+            lambda: self.knowledge.erase_turn(
+                self._stored_id(turn_id), user_id=user_id, by=by, now=now
+            ),
+        )
+        return await self._off_the_files(gone, lambda keeper: keeper.clear(user_id))
+
+    async def preview_topic(
+        self, topic: str, *, user_id: str, at: Moment | None = None
+    ) -> "TopicPreview":
+        """Return what tells of a topic and what rests on it, each with why; nothing changes.
+
+        `forget_topic` takes the ids of what is to go. Raises MessageError for a blank topic.
+        """
+        persona, _ = await self._who(check_id(user_id))
+        meant, now = _topic(topic), self._moment(at, persona)
+        return await self.knowledge.preview_topic(meant, user_id=user_id, now=now)
+
+    async def forget_topic(
+        self, topic: str, *, user_id: str, ids: Sequence[str], at: Moment | None = None
+    ) -> "Forgotten":
+        """Forget, for good, those records of a topic's preview that have these ids, and no others.
+
+        Episodes and portraits lose the sentences that tell of it; a model, if there is one, writes
+        them anew from what is left. Returns a receipt without words, which the ledger keeps.
+        Finished by the next start if the process dies. Raises NotFoundError, MessageError.
+        """
+        persona, _ = await self._who(check_id(user_id))
+        by, now = Actor(who=ActorKind.USER), self._moment(at, persona)
+        meant = _topic(topic)
+        gone = await self._backstage.do_alone(
+            user_id,
+            lambda: self.knowledge.forget_topic(
+                meant, ids, user_id=user_id, by=by, now=now, retell=self._retelling(user_id)
+            ),
+        )
+        return await self._off_the_files(gone, lambda keeper: keeper.clear(user_id))
+
+    async def erase_memory(
+        self, memory_id: str, *, user_id: str, turns: bool = False
+    ) -> "Forgotten":
+        """Erase a memory for good: its words in cues, quotes, ledger, episodes and portraits.
+
+        Its earlier versions go as well, and with `turns` the raw turns that it rests on. Returns a
+        receipt as `forget_topic` does. Raises NotFoundError.
+        """
+        by, now = Actor(who=ActorKind.USER), self.clock()
+        check_id(user_id)
+        retell = self._retelling(user_id)
+        gone = await self._backstage.do_alone(
+            user_id,
+            lambda: self.knowledge.erase_memory(
+                memory_id, user_id=user_id, turns=turns, by=by, now=now, retell=retell
+            ),
+        )
+        return await self._off_the_files(gone, lambda keeper: keeper.clear(user_id))
+
+    async def _off_the_files(self, gone: G, take: "Callable[[Keeper], Awaitable[None]]") -> G:
+        """Return a receipt once the mirror's files show no more; it remarks what kept them."""
+        if keeper := self._keeper or self._make_keeper():
+            try:
+                await take(keeper)
+            except SouffleurError as error:
+                return replace(gone, remarks=(*gone.remarks, str(error)))
+        return gone
+
+    def _retelling(self, user_id: str) -> "Retell | None":
+        """Return what has a model write anew what was cut; `None` without a model."""
+        agents = self.parts.agents
+        if agents is None:
+            return None
+
+        async def retell(portraits: Memories) -> None:
+            try:
+                if not (await self.knowledge.choices.find(user_id)).memory:
+                    return  # no model reads of this user; what waits is written once it is on
+                async with asyncio.timeout(RETELL_SECONDS):
+                    await agents.narrator.run(user_id)
+                    for one in portraits:
+                        why = "something in it was to be forgotten"
+                        await agents.narrator.write_portrait(user_id, why, one.sphere)
+            except Exception as error:  # noqa: BLE001  what was cut stays as it is
+                bound = logger.bind(user=user_id)
+                bound.warning("what was cut is not written anew: {}", describe(error))
+                trace_bug(bound, error)
+
+        return retell
+
+    async def compact(self) -> list[str]:
+        """Rewrite the files of the store, so that nothing deleted is left in them.
+
+        Returns where a Qdrant server keeps bytes nevertheless, and until when; empty for a folder.
+        """
+        return await self._backstage.do(self.knowledge.compact)
+
+    async def flush(self, seconds: float | None = None) -> bool:
+        """Wait until everything due is judged, summarised and on disk; return whether it is.
+
+        It is not if time ran out, or if an endpoint is in trouble: see `error`. `seconds` is the
+        time limit. Raises StoreError if the store is out of reach.
+        """
+        return await self._backstage.flush(seconds)
+
+    async def start(self) -> None:
+        """Finish what a crash interrupted, and resume what waits. `open` calls it."""
+        try:
+            await self._backstage.start()
+            if keeper := self._make_keeper():
+                self._keeper = keeper
+                keeper.start()
+        except BaseException:
+            await self._backstage.break_off()
+            raise
+
+    async def close(self) -> None:
+        """Judge while `grace` is left, then close everything. Idempotent.
+
+        What is left waits for the next start. The rest is closed even if closing one part fails.
+        Raises StoreError if the store cannot be written and turns held in memory are lost.
+        """
+        if self._keeper:
+            await self._keeper.stop()
+        await self._backstage.close()
+
+    async def search(
+        self,
+        text: str,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        scope: Scope | str | Sequence[Scope | str] = Scope.MEMORIES,
+        limit: int = 10,
+        at: Moment | None = None,
+    ) -> list[Found]:
+        """Return what matches a text, best first; unlike `recall`, also what matches weakly.
+
+        `scope` is memories, episodes, turns, or several of them. `agent_id` returns only what that
+        persona may know. Asks no model. Raises MessageError, QueryError, StoreError, EmbedderError.
+        """
+        return await self._lookup.search(
+            text, user_id=user_id, agent_id=agent_id, scope=scope, limit=limit, at=at
+        )
+
+    async def get(self, memory_id: str, *, user_id: str) -> Memory:
+        """Return a memory of a user in any state. Raises NotFoundError, UnreadableError."""
+        return await self.knowledge.get(memory_id, user_id=check_id(user_id))
+
+    async def history(self, memory_id: str, *, user_id: str) -> LedgerEntries:
+        """Return all changes of a memory, oldest first: who, when, why, on which words.
+
+        Raises NotFoundError if this user has no such memory.
+        """
+        return await self.knowledge.history(memory_id, user_id=check_id(user_id))
+
+    async def ledger(
+        self, *, user_id: str, after: int = 0, limit: int = 100, newest_first: bool = False
+    ) -> list[Recorded]:
+        """Return a user's ledger entries after a place in the ledger, the earliest first.
+
+        `after` is the `seq` of the latest one that is known. Raises QueryError.
+        """
+        limit = check_limit(limit)
+        return await self.knowledge.journal.recorded(
+            check_id(user_id), after=after, limit=limit, newest_first=newest_first
+        )
+
+    async def notices(
+        self, *, user_id: str, turn_id: str | None = None, after: int = 0, limit: int = 100
+    ) -> "list[Notice]":
+        """Return what turns have changed, as the user may be told it: "Remembered: …".
+
+        `after` is the `seq` of the latest notice that is known, `turn_id` the one turn that is
+        meant, as for `erase_turn`. A turn has none before it is judged, and none if nothing came
+        of it. Raises NotFoundError, QueryError.
+        """
+        from souffleur.knowledge.store import erasing
+        from souffleur.notices import read_notices
+
+        limit, owner, journal = check_limit(limit), check_id(user_id), self.knowledge.journal
+        turn = None
+        if turn_id:
+            turn = await erasing.find_turn(journal, self._stored_id(turn_id), owner)
+        language = (await self._who(owner))[0].language
+
+        async def read(place: int, count: int) -> list[Recorded]:
+            id = turn.id if turn else None
+            return await journal.recorded(owner, after=place, limit=count, turn_id=id)
+
+        return await read_notices(read, language, after=after, limit=limit)
+
+    async def undo(self, entry_id: str, *, user_id: str) -> LedgerEntry:
+        """Undo a change for a user, by the id of its ledger entry; return the UNDO entry.
+
+        Raises NotFoundError if this user has no such entry, UndoError if it cannot be undone.
+        """
+        by, owner = Actor(who=ActorKind.USER), check_id(user_id)
+        return await self._backstage.do(
+            lambda: self.knowledge.undo(entry_id, user_id=owner, by=by, now=self.clock())
+        )
+
+    async def stats(self, *, user_id: str) -> Stats:
+        """Return how many memories a user has: in all, by kind, by category, by state."""
+        return await self._lookup.stats(user_id)
+
+    async def episodes(
+        self, *, user_id: str, agent_id: str | None = None, limit: int = 10
+    ) -> Memories:
+        """Return a user's latest episodes, newest first; `agent_id` as in `search`."""
+        return await self._lookup.episodes(user_id=user_id, agent_id=agent_id, limit=limit)
+
+    async def portrait(self, *, user_id: str, agent_id: str = "default") -> Memory | None:
+        """Return a user's current portrait, for a persona; `None` if there is none yet."""
+        _, sphere = await self._who(check_id(user_id), check_id(agent_id, "agent_id"))
+        return await self.knowledge.portrait(user_id, sphere)
+
+    # The last one: below it, `list` in the class is this method.
+    async def list(
+        self,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        kind: Kind | str | None = None,
+        category: Category | str | None = None,
+        state: MemoryState | str | None = MemoryState.ACTIVE,
+    ) -> Memories:
+        """Return a user's memories, episodes and portrait, oldest first; `None` means any.
+
+        Active and pending ones that have expired are left out, unless `state` is `None`. `agent_id`
+        returns only what that persona may know. Raises QueryError, StoreError.
+        """
+        return await self._lookup.memories(
+            user_id=user_id, agent_id=agent_id, kind=kind, category=category, state=state
+        )
+
+    async def _set_aside(self, turn_ids: Sequence[str]) -> Sequence[Turn]:
+        turns = await self.knowledge.journal.get_turns(turn_ids)
+        return [one for one in turns if one.state is TurnState.FAILED]
+
+    def _make_keeper(self) -> "Keeper | None":
+        folder = self.settings.mirror_folder
+        if not folder:
+            return None
+        from souffleur.integrations.mirror.keeping import Keeper
+        from souffleur.knowledge.policy import POLICIES
+
+        return Keeper(self, folder, POLICIES[self.settings.policy])
+
+    async def _decide(
+        self,
+        ops: Sequence[Op],
+        user_id: str,
+        agent_id: str,
+        at: Moment | None,
+        by: ActorKind = ActorKind.USER,
+        sphere: str | None = None,
+    ) -> LedgerEntries:
+        persona, told_in = await self._who(check_id(user_id), check_id(agent_id, "agent_id"))
+        verdict = Verdict(
+            id=derive_id("by hand", uuid.uuid4()),
+            user_id=user_id,
+            agent_id=agent_id,
+            sphere=told_in if sphere is None else sphere,
+            by=Actor(who=by),
+            at=self._moment(at, persona),
+            ops=tuple(ops),
+        )
+        return await self._backstage.do(lambda: self.knowledge.apply(verdict))
+
+    async def _wanted(self, user_id: str) -> Preferences:
+        """Return what a user wants of a recall; what fails then fails again."""
+        try:
+            return await self.knowledge.at_hand.choices.find(user_id)
+        except SouffleurError:
+            return Preferences(user_id="")
+
+    def _check_not_forked(self) -> None:
+        """Raise StoreError in a forked process, where threads that are not there may hold locks."""
+        if self._backstage.is_forked:
+            self.knowledge.memories.check_usable()
+
+    def _is_kept_out_now(self, user_id: str) -> bool:
+        """Return whether a user wants nothing to be stored, as far as that is known here.
+
+        The journal asks again.
+        """
+        try:
+            return self.knowledge.choices.find_at_hand(user_id).keeps_out
+        except SouffleurError:
+            return False
+
+    async def _need_memory(self, user_id: str, *, incognito: bool = False) -> None:
+        """Raise MemoryOffError for a user with the memory off, and unless allowed if incognito."""
+        wanted = await self.knowledge.choices.find(user_id)
+        if wanted.keeps_out and not (incognito and wanted.memory):
+            what = "memory is off" if not wanted.memory else "turns are incognito"
+            raise MemoryOffError(
+                f"the {what} for {user_id!r}, who can change that: see `set_preferences`"
+            )
+
+    async def _asked(
+        self,
+        user_id: str,
+        session_id: str,
+        text: str,
+        agent_id: str,
+        at: Moment | None,
+        people: "People | None" = None,
+    ) -> tuple[Asked, str]:
+        """Return the checked question of `recall` or `ask`, and a warning about its time.
+
+        Raises IdentityError, MessageError.
+        """
+        check_id(user_id)
+        check_id(session_id, "session_id")
+        if not isinstance(text, str):
+            raise MessageError(f"text must be a text, not {type(text).__name__}")
+        check_id(agent_id, "agent_id")
+        persona, sphere = await self._who(user_id, agent_id, people)
+        now, odd = moment_or_now(at, now=self.clock(), zone=persona.zone)
+        words = shorten(mend(text))
+        return Asked(user_id, session_id, words, now, persona, agent_id, sphere), odd
+
+    async def _who(
+        self, user_id: str, agent_id: str = "default", people: "People | None" = None
+    ) -> tuple[Persona, str]:
+        """Return the names, zone and language of the two, and the sphere of the persona."""
+        known = people or self.knowledge.people
+        person, card = await known.find(user_id, agent_id)
+        persona = persona_of(self._usual, person, card)
+        self._zones.note(user_id, persona.zone)
+        return persona, sphere_of(card)
+
+    def _moment(self, at: Moment | None, persona: Persona) -> datetime:
+        return moment(at, now=self.clock(), zone=persona.zone)
+
+    def _zone_now(self, user_id: str, at: object) -> ZoneInfo:
+        """Return the zone for a time without one: the user's, if it can be read."""
+        if not lacks_zone(at):
+            return self._usual.zone
+        if self.knowledge.journal.collection.shared and (known := self._zones.of(user_id)):
+            return known
+        try:
+            person, _ = self.knowledge.people.find_now(user_id, "default")
+        except StoreError:  # the turn itself is held until the store is back
+            person = None
+        return persona_of(self._usual, person, None).zone
+
+
+def _add(reason: str, content: str, kind: Kind, importance: Importance) -> Add:
+    """Return the op that adds a sentence. Raises MessageError for an invalid one."""
+    try:
+        return Add(reason=reason, quote="", content=content, kind=kind, importance=importance)
+    except ValidationError as error:
+        raise MessageError(f"this cannot be remembered: {describe_faults(error)}") from None
+
+
+def _topic(text: object) -> str:
+    """Return a topic whose characters are whole. Raises MessageError if it is blank, or no text."""
+    if not isinstance(text, str) or is_blank(text):
+        raise MessageError("say what is to be forgotten: a name, or a few words")
+    return mend(text)

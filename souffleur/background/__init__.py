@@ -1,1 +1,0 @@
-"""Background work: judging, episodes, portraits, upkeep."""

@@ -1,0 +1,1 @@
+"""Doors for other programs: MCP, LangChain, mem0, Markdown files, imports."""

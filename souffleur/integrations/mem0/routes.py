@@ -1,0 +1,255 @@
+"""Routes of mem0's hosted interface, which `MemoryClient` calls, and of its open server.
+
+Every change goes through Souffleur: it has a reason, can be undone, and is judged where mem0
+infers.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+from uuid import uuid4
+
+from fastapi import APIRouter, Query, Request
+from starlette.routing import Route
+
+from souffleur.integrations.mem0 import asking as entities
+from souffleur.integrations.mem0.asking import Ask
+from souffleur.integrations.mem0.filters import ANY
+from souffleur.integrations.mem0.shapes import (
+    DEFAULT,
+    FIELDS,
+    AddBody,
+    BatchBody,
+    ListBody,
+    SearchBody,
+    UpdateBody,
+    change,
+    choose,
+    find_all,
+    find_one,
+    keep_own,
+    show_history,
+    show_one,
+    show_results,
+    written,
+)
+from souffleur.knowledge.operation import LedgerEntry
+from souffleur.messages import to_turns
+from souffleur.server.access import Memory
+from souffleur.server.problems import RequestError
+
+_SETTINGS = "the server judges by its own settings, not by requests: see docs/settings.md"
+_EXPORTS = "there are no exports by a schema: list the memories"
+_TOKENS = "there are no accounts: make tokens with `souffleur token`"
+INSTEAD: Mapping[str, str] = {
+    "/v1/feedback/": "feedback is not taken: change or delete the memory",
+    "/v1/exports/": _EXPORTS,
+    "/v1/exports/get/": _EXPORTS,
+    "/v1/summary/": "there are no summaries of this kind: GET /api/profile shows a portrait",
+    "/v1/event/{rest:path}": "an add is done when it is answered, with its results",
+    "/v1/events/": "there are no such events: follow GET /api/events",
+    "/api/v1/webhooks/{rest:path}": "there are no webhooks: follow GET /api/events",
+    "/api/v1/orgs/{rest:path}": f"there are no projects; {_SETTINGS}",
+    "/configure": _SETTINGS,
+    "/configure/providers": _SETTINGS,
+    "/generate-instructions": _SETTINGS,
+    "/reset": "erase users one by one: DELETE /entities/user/USER_ID, as an admin for any of them",
+    "/auth/{rest:path}": _TOKENS,
+    "/api-keys": _TOKENS,
+    "/requests": "requests are not kept: GET /metrics counts them",
+}
+"""For each path that is not there, what to do instead."""
+_VERBS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+
+
+def _refusing(path: str, instead: str) -> Route:
+    async def refuse(_: Request) -> None:
+        raise RequestError(404, instead)
+
+    return Route(path, refuse, methods=_VERBS, include_in_schema=False)
+
+
+ABSENT = tuple(_refusing(path, instead) for path, instead in INSTEAD.items())
+"""A route for each of them."""
+
+
+router = APIRouter(tags=["mem0"])
+router.include_router(entities.router)
+router.routes.extend(ABSENT)
+FOUND = 10
+"""Number of results of a search that names none."""
+MAX_FOUND = 100
+"""Number of results among which a filter chooses."""
+PAGE = 100
+"""Memories of a page, if its size is not named or 0."""
+MAX_LISTED = 1000
+DELETED_BY = ("user_id", "agent_id", "run_id", "app_id")
+"""What can say which memories `delete_all` means."""
+ACCOUNTS = ("org_id", "project_id")
+"""What older clients of mem0 say in every call, without effect."""
+
+
+@router.get("/v1/ping/")
+async def ping(ask: Ask) -> dict[str, str]:
+    """Say that the server is there, as the client wants when it is made."""
+    return {"status": "ok", "org_id": "souffleur", "project_id": "souffleur"}
+
+
+@router.post("/v3/memories/add/")
+@router.post("/v1/memories/")
+@router.post("/memories")
+async def remember(memory: Memory, ask: Ask, body: AddBody) -> dict[str, Any]:
+    """Have messages judged now or, with `infer` false, remember each of them as it is."""
+    user_id = ask.user(body)
+    filters = body.filters or {}
+    given = [body.messages] if isinstance(body.messages, dict) else body.messages
+    messages = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    turns = to_turns(messages, [user_id])
+    said = [text for turn in turns for text in (turn.user, turn.assistant) if text]
+    entries: list[LedgerEntry] = []
+    for what in said if body.infer is False else [messages]:
+        entries += await memory.remember(
+            what,
+            user_id=user_id,
+            agent_id=body.agent_id or filters.get("agent_id") or DEFAULT,
+            session_id=body.run_id or filters.get("run_id") or DEFAULT,
+            at=body.timestamp,
+        )
+    kept = [written(one).id for one in entries if one.changes and one.op in ("ADD", "UPDATE")]
+    own = body.model_dump(include=set(FIELDS), exclude_none=True)
+    await keep_own(memory, user_id, kept, {**filters, **own})
+    waits = body.infer is not False and not memory.has_model
+    status = "PENDING" if waits else "SUCCEEDED"
+    return {"results": show_results(entries), "event_id": str(uuid4()), "status": status}
+
+
+@router.post("/v3/memories/search/")
+@router.post("/v2/memories/search/")
+@router.post("/search")
+async def search(memory: Memory, ask: Ask, body: SearchBody) -> dict[str, Any]:
+    """Search a user's memories, best first."""
+    user_id = ask.user(body)
+    wanted = next((n for n in (body.top_k, body.limit) if n is not None), FOUND)
+    hits = await memory.search(body.query, user_id=user_id, limit=MAX_FOUND)
+    lines = await choose(memory, [(hit.memory, hit.score) for hit in hits], body)
+    enough = [one for one in lines if body.threshold is None or one["score"] >= body.threshold]
+    return {"results": enough[:wanted]}
+
+
+@router.post("/v3/memories/", name="list")
+@router.post("/v2/memories/", name="list")
+async def list_memories(
+    memory: Memory,
+    ask: Ask,
+    body: ListBody,
+    page: Annotated[int, Query(ge=0)] = 1,
+    page_size: Annotated[int, Query(ge=0, le=500)] = PAGE,
+) -> dict[str, Any]:
+    """List a user's memories, newest first, in pages."""
+    lines = await find_all(memory, ask.user(body), body)
+    page, page_size = page or 1, page_size or PAGE
+    first, last = (page - 1) * page_size, page * page_size
+
+    def address(number: int) -> str:
+        return f"/v3/memories/?page={number}&page_size={page_size}"
+
+    return {
+        "count": len(lines),
+        "next": address(page + 1) if last < len(lines) else None,
+        "previous": address(page - 1) if page > 1 else None,
+        "results": lines[first:last],
+    }
+
+
+@router.get("/v1/memories/", name="list")
+@router.get("/memories", name="list")
+async def list_all(
+    memory: Memory,
+    ask: Ask,
+    agent_id: str | None = None,
+    run_id: str | None = None,
+    app_id: str | None = None,
+    top_k: Annotated[int | None, Query(ge=0, le=MAX_LISTED)] = None,
+) -> dict[str, Any]:
+    """List a user's memories, newest first."""
+    body = ListBody(agent_id=agent_id, run_id=run_id, app_id=app_id)
+    return {"results": (await find_all(memory, ask.user(), body))[:top_k]}
+
+
+@router.get("/v1/memories/{memory_id}/")
+@router.get("/memories/{memory_id}")
+async def get(memory: Memory, ask: Ask, memory_id: str) -> dict[str, Any]:
+    """Show one memory. One that was replaced is shown as it was."""
+    user_id = await ask.owner(memory, memory_id)
+    return await show_one(memory, user_id, memory_id)
+
+
+@router.put("/v1/memories/{memory_id}/")
+@router.put("/memories/{memory_id}")
+async def edit(memory: Memory, ask: Ask, memory_id: str, body: UpdateBody) -> dict[str, Any]:
+    """Change the words or the metadata of a memory; can be undone."""
+    user_id = await ask.owner(memory, memory_id)
+    return await change(memory, user_id, memory_id, body)
+
+
+@router.delete("/v1/memories/{memory_id}/")
+@router.delete("/memories/{memory_id}")
+async def forget(memory: Memory, ask: Ask, memory_id: str) -> dict[str, str]:
+    """Forget a memory; can be undone."""
+    user_id = await ask.owner(memory, memory_id)
+    await memory.forget(memory_id, user_id=user_id)
+    return {"message": "Memory deleted successfully!"}
+
+
+@router.delete("/v1/memories/", name="forget")
+@router.delete("/memories", name="forget")
+async def delete_all(
+    memory: Memory,
+    ask: Ask,
+    request: Request,
+    agent_id: str | None = None,
+    run_id: str | None = None,
+    app_id: str | None = None,
+) -> dict[str, str]:
+    """Forget all memories of a user, or of everybody for `*`; each can be restored.
+
+    `delete_users` erases for good.
+    """
+    if unknown := request.query_params.keys() - {*DELETED_BY, *ACCOUNTS}:
+        known = ", ".join(DELETED_BY)
+        raise RequestError(400, f"delete_all knows no {min(unknown)!r}: say {known}")
+    named = {"agent_id": agent_id, "run_id": run_id, "app_id": app_id}
+    if ask.means_everybody:
+        named = {name: None if value == ANY else value for name, value in named.items()}
+    for user_id in await ask.users(memory):
+        for line in await find_all(memory, user_id, ListBody(**named)):
+            await memory.forget(line["id"], user_id=user_id)
+    return {"message": "Memories deleted successfully!"}
+
+
+@router.get("/v1/memories/{memory_id}/history/")
+@router.get("/memories/{memory_id}/history")
+async def history(memory: Memory, ask: Ask, memory_id: str) -> list[dict[str, Any]]:
+    """Show all changes of a memory, oldest first."""
+    user_id = await ask.owner(memory, memory_id)
+    entries = await memory.history(memory_id, user_id=user_id)
+    return [show_history(one, memory_id) for one in entries if memory_id in one.memory_ids]
+
+
+@router.put("/v1/batch/", name="edit")
+async def update_batch(memory: Memory, ask: Ask, body: BatchBody) -> dict[str, str]:
+    """Change several memories; none if one of them is not there."""
+    owners = [await ask.owner(memory, one.memory_id) for one in body.memories]
+    for user_id, one in zip(owners, body.memories, strict=True):
+        await find_one(memory, user_id, one.memory_id)
+    for user_id, one in zip(owners, body.memories, strict=True):
+        await change(memory, user_id, one.memory_id, one)
+    return {"message": f"Successfully updated {len(body.memories)} memories"}
+
+
+@router.delete("/v1/batch/", name="forget")
+async def delete_batch(memory: Memory, ask: Ask, body: BatchBody) -> dict[str, str]:
+    """Forget several memories; none if one of them is not there."""
+    owners = [await ask.owner(memory, one.memory_id) for one in body.memories]
+    for user_id, one in zip(owners, body.memories, strict=True):
+        await memory.forget(one.memory_id, user_id=user_id)
+    return {"message": f"Successfully deleted {len(body.memories)} memories"}

@@ -1,1 +1,0 @@
-"""Moving: what comes from elsewhere, by the kind of its file."""

@@ -1,0 +1,1 @@
+"""What is whispered before a reply."""

@@ -1,0 +1,236 @@
+"""The whisper: what to remember for this reply, as a block for the host's prompt."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from souffleur.errors import joined
+from souffleur.field_docs import explain_fields
+from souffleur.knowledge.memory import NARRATIVE, Category, Memory
+from souffleur.knowledge.search.memories import Found
+from souffleur.knowledge.text.plain import single_line
+from souffleur.knowledge.turn import Turn
+from souffleur.prompts import render
+from souffleur.recall.rank import leading
+from souffleur.recall.rendering import (
+    Part,
+    Reference,
+    RenderedLine,
+    RenderOptions,
+    Section,
+    clean,
+    references_to,
+    tell,
+)
+from souffleur.recall.tokens import Count, estimate_tokens
+
+__all__ = ["Budget", "Candidates", "Recall", "RenderOptions", "compose"]
+
+Item = Memory | Turn
+
+
+@explain_fields
+@dataclass(frozen=True)
+class Recall:
+    """The result of `recall`."""
+
+    text: str = ""
+    """The block for the system prompt; empty if nothing is known."""
+    ids: tuple[str, ...] = ()
+    """Ids of the memories, episodes and portrait in the text, in its order."""
+    core: tuple[Memory, ...] = ()
+    """The core and system memories in the text."""
+    portrait: Memory | None = None
+    """The portrait whose narrative, or its first sentences, is in the text."""
+    episodes: tuple[Memory, ...] = ()
+    """The latest episodes in the text, newest first."""
+    found: tuple[Found, ...] = ()
+    """Memories in the text that match the message, best first, with the parts of their scores."""
+    past: tuple[Found, ...] = ()
+    """Episodes and turns from the time that the message asks about, best first."""
+    turn_ids: tuple[str, ...] = ()
+    """The store's own ids of the raw turns in the text, in its order; `past` has the turns."""
+    host_turn_ids: tuple[str, ...] = ()
+    """The host's own ids of these turns, each unique in its session, in the same order."""
+    judgeable_ids: tuple[str, ...] = ()
+    """`ids` without episodes and portrait: memories that a judge may find to have been used."""
+    tokens: int = 0
+    """Length of the text in tokens, as counted for the budgets."""
+    references: tuple[Reference, ...] = ()
+    """The memories and episodes in the text, to be shown to the user; only if the user wants it,
+    see `set_preferences`, or the setting `show_references` does."""
+    error: str = ""
+    """Why it may be incomplete, or why turns cannot be judged; empty if neither is the case."""
+
+    def with_error(self, more: str) -> "Recall":
+        """Return this with a further error."""
+        if not more:
+            return self
+        return replace(self, error=joined(self.error, more))
+
+
+def whispered_lines(text: str) -> list[str]:
+    """Return the memories, episodes and raw turns in a whispered block.
+
+    >>> whispered_lines("What you know:\\n- Ann likes tea.\\n")
+    ['Ann likes tea.']
+    """
+    return [line[2:] for line in text.splitlines() if line.startswith("- ")]
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Everything that recall may include, before budgets are applied."""
+
+    core: Sequence[Memory] = ()
+    """Memories of the categories system and core."""
+    portrait: Memory | None = None
+    """The portrait of the user in force."""
+    episodes: Sequence[Memory] = ()
+    """The latest talks, newest first."""
+    related: Sequence[Memory] = ()
+    """Memories and older episodes that go with the message, called for or unasked, best first."""
+    found: Sequence[Found] = ()
+    """Those among them that match the message, and how well."""
+    past: Sequence[Found] = ()
+    """Episodes and raw turns from the time that the message asks about, best first."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Maximum tokens of each part, heading included; the lines above all parts are extra."""
+
+    core: int = 200
+    portrait: int = 500
+    episodes: int = 800
+    related: int = 350
+    past: int = 1500
+
+
+def compose(
+    candidates: Candidates,
+    *,
+    budget: Budget,
+    options: RenderOptions,
+    count: Count = estimate_tokens,
+    error: str = "",
+    shown_at: datetime | None = None,
+) -> Recall:
+    """Render the block, each part within its budget by `count`.
+
+    What stays the same from message to message comes first, so that a provider can cache it; what
+    matches this message, and then what answers it, comes last. Each memory is included once. What
+    does not fit is left out whole; only portrait and raw turns are cut, after a sentence. It has
+    references if it says at which time they are shown, `shown_at`.
+    """
+
+    def part(name: str, room: int, *, by_kind: bool = False) -> Part:
+        return Part(name, room, options, count, grouped=by_kind and options.style == "grouped")
+
+    core = _core(candidates.core, part("core", budget.core, by_kind=True))
+    portrait = _portrait(candidates.portrait, part("portrait", budget.portrait))
+    asked = [found.item for found in candidates.past]
+    past = _by_age(_rest(asked, core), part("past", budget.past), long=True)
+    episodes = _episodes(_rest(candidates.episodes, core, past), part("episodes", budget.episodes))
+    rest = _rest(candidates.related, core, portrait, episodes, past)
+    related = _by_age(rest, part("related", budget.related, by_kind=True))
+
+    sections = (core, portrait, episodes, related, past)
+    recall = _recall(candidates, sections, options=options, count=count, error=error)
+    if shown_at is None:
+        return recall
+    memories = (memory for section in sections for memory in _memories(section))
+    return replace(recall, references=references_to(memories, shown_at, options.language))
+
+
+def _recall(
+    candidates: Candidates,
+    sections: Sequence[Section],
+    *,
+    options: RenderOptions,
+    count: Count,
+    error: str,
+) -> Recall:
+    core, portrait, episodes, related, past = sections
+    body = "".join(section.text for section in sections)
+    head = render("whisper", options.language, user=options.user)
+    text = "\n".join(filter(None, (head, options.formerly))) + body if body else ""
+    memories = [memory for section in sections for memory in _memories(section)]
+    turns = [item for section in sections for item in section.items if isinstance(item, Turn)]
+    return Recall(
+        text=text,
+        ids=tuple(memory.id for memory in memories),
+        core=_memories(core),
+        portrait=candidates.portrait if portrait.items else None,
+        episodes=_memories(episodes),
+        found=_standing(candidates.found, related),
+        past=_standing(candidates.past, past),
+        turn_ids=tuple(turn.id for turn in turns),
+        host_turn_ids=tuple(turn.turn_id for turn in turns),
+        judgeable_ids=tuple(memory.id for memory in memories if memory.category not in NARRATIVE),
+        tokens=count(text),
+        error=error,
+    )
+
+
+def _core(memories: Iterable[Memory], part: Part) -> Section:
+    """Choose the most important, then most used, then oldest, while there is room."""
+    chosen: list[RenderedLine] = []
+    each = {memory.id: memory for memory in memories}.values()
+    for memory in sorted(each, key=lambda one: (-one.importance, -one.uses, _age(one))):
+        line = RenderedLine(memory, single_line(memory.content), _age(memory))
+        if not line.text or not part.takes([line]):
+            continue  # one that is too long even alone does not close the part
+        if not part.takes([*chosen, line]):
+            break
+        chosen.append(line)
+    return part.section(chosen)
+
+
+def _portrait(portrait: Memory | None, part: Part) -> Section:
+    """Render the portrait whole, or its first paragraphs and sentences."""
+    body = leading(clean(portrait.content), part.holds) if portrait else ""
+    return Section(part.text(body), (portrait,)) if portrait and body else Section()
+
+
+def _episodes(latest: Sequence[Item], part: Part) -> Section:
+    """Render episodes, newest first; those asked about are in the part `past`, at length."""
+    order = ((float(index), "") for index in range(len(latest)))
+    return part.fill(_forms(one, part, at, False) for one, at in zip(latest, order, strict=True))
+
+
+def _by_age(items: Iterable[Item], part: Part, *, long: bool = False) -> Section:
+    """Render items, oldest first; they are given best first, and the best win if room is short."""
+    return part.fill(_forms(item, part, _age(item), long) for item in items)
+
+
+def _forms(item: Item, part: Part, order: tuple[float, str], long: bool) -> list[RenderedLine]:
+    """Return the forms of an item, the preferred one first."""
+    lengths = (True, False) if long and isinstance(item, Memory) else (False,)
+    return [
+        RenderedLine(item, tell(item, part.options, part.count, long=length), order)
+        for length in lengths
+    ]
+
+
+def _age(item: Item) -> tuple[float, str]:
+    if isinstance(item, Turn):
+        return item.at.timestamp(), item.id
+    talk = item.category is Category.EPISODE  # as old as the talk, not as its summary
+    begun = item.valid_from if talk and item.valid_from else item.created_at
+    return begun.timestamp(), item.id
+
+
+def _rest(items: Iterable[Item], *sections: Section) -> list[Item]:
+    """Return the items that are in none of the sections, each once."""
+    standing = {item.id for section in sections for item in section.items}
+    return list({item.id: item for item in items if item.id not in standing}.values())
+
+
+def _memories(section: Section) -> tuple[Memory, ...]:
+    return tuple(item for item in section.items if isinstance(item, Memory))
+
+
+def _standing(founds: Iterable[Found], section: Section) -> tuple[Found, ...]:
+    ids = {item.id for item in section.items}
+    return tuple({one.item.id: one for one in founds if one.item.id in ids}.values())

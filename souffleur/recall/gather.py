@@ -1,0 +1,455 @@
+"""Recollection: what is whispered before a reply, and what a question about the past brings."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from loguru import logger
+
+from souffleur.agents.brief import Persona, formerly
+from souffleur.errors import EmbedderError
+from souffleur.field_docs import explain_fields
+from souffleur.knowledge.decay import fading
+from souffleur.knowledge.identity import COMMON, PERSONAS, knows, own_sphere
+from souffleur.knowledge.memory import Category, Kind, Memory
+from souffleur.knowledge.search.memories import EVERYWHERE, INSTANT, Found, Query, Scope
+from souffleur.knowledge.search.periods import Period, asks_about_past, find_period, is_question
+from souffleur.knowledge.session import WindowRule
+from souffleur.knowledge.store.engine.cache import CachedCollection
+from souffleur.knowledge.text.restating import says_again
+from souffleur.knowledge.turn import Turn
+from souffleur.prompts import spoken_in
+from souffleur.recall.always import (
+    AHEAD,
+    LIVED,
+    MAX_PLANS_READ,
+    MAX_UNASKED,
+    Place,
+    Shelf,
+    Standing,
+)
+from souffleur.recall.compose import Budget, Candidates, Recall, RenderOptions, compose
+from souffleur.recall.rank import find_guards, is_held_back, rank
+from souffleur.recall.tokens import Count
+from souffleur.settings import Settings
+from souffleur.telemetry.log_lines import describe, trace_bug
+
+if TYPE_CHECKING:
+    from souffleur.knowledge.knowledge_base import KnowledgeBase
+
+T = TypeVar("T")
+
+MAX_NEAREST = 40
+"""Memories near a message that are weighed against each other."""
+CONTEXT_MESSAGES = 3
+"""Messages before this one that a recall looks at."""
+MAX_OLDER_EPISODES = 2
+"""Episodes before the latest ones that a message may call up."""
+RAW_GATE = 0.3
+"""Minimum score, which counts what was said around it, of what was said to a question about it."""
+ANSWER_GATE = 0.35
+"""The same to a question that does not ask about the past."""
+KNOWN_GATE = 0.75
+"""Relevance of a memory's own words from which it answers a question, and no others are needed."""
+SAID_LATER_GATE = 0.5
+"""Minimum relevance of a later turn to the one that it may correct."""
+MAX_REPEATING = 200
+"""Characters of a message that may say no more than another; a longer one tells more."""
+MAX_SAID_LATER = 2
+"""Later turns about the matter of the nearest one."""
+RAW = (Scope.TURNS,)
+MAX_PAST_HITS = 10
+"""Episodes, and as many raw turns, that a question brings; `past_tokens` may hold fewer."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What somebody said, when and where."""
+
+    user_id: str
+    session_id: str
+    text: str
+    now: datetime
+    persona: Persona
+    """Who talks: how the two are called, and where and in which language the user lives."""
+    agent_id: str = "default"
+    sphere: str = COMMON
+    """From where it is looked: what the persona may know."""
+
+
+@explain_fields
+@dataclass(frozen=True)
+class Past:
+    """What a question about the past brings."""
+
+    period: Period | None
+    """The time it asks about; None: it names none."""
+    since: datetime | None
+    """The beginning of that time."""
+    until: datetime | None
+    """Its end, which is not part of it."""
+    found: tuple[Found, ...]
+    """Episodes, raw turns and memories: those of a time in its order, others best first."""
+    error: str = ""
+    """Why something may be missing; empty if nothing failed."""
+
+    def includes(self, moment: datetime) -> bool:
+        """Return whether a moment is in the time that it asks about."""
+        if self.since is None or self.until is None:
+            return False
+        return self.since <= moment < self.until
+
+
+class Finder:
+    """Searches; if the embedder is late or in trouble, from then on by words alone."""
+
+    def __init__(self, knowledge: "KnowledgeBase", within: float | None = None) -> None:
+        """`within`: seconds that the embedder may take."""
+        self.knowledge = knowledge
+        self.errors: list[str] = []
+        """What went wrong, each once."""
+        self._within = within
+        self._by_words = False
+
+    async def search(self, query: Query) -> list[Found]:
+        """Return what a text calls for, best first. Raises StoreError."""
+        asked = replace(query, within=self._within, by_words=self._by_words)
+        try:
+            return await self.knowledge.search(asked)
+        except EmbedderError as error:
+            self._by_words = True
+            self.note(error)
+            return await self.knowledge.search(replace(asked, by_words=True))
+
+    async def prepare(self, *texts: str) -> None:
+        """Embed texts once, so that searches which run at once need not each do it."""
+        said = [text for text in texts if text.strip()]
+        try:
+            await self.knowledge.embedder.prepare_queries(said, within=self._within)
+        except EmbedderError as error:
+            self._by_words = True
+            self.note(error)
+
+    async def part(self, ask: Callable[[], Awaitable[list[T]]]) -> list[T]:
+        """Return what is asked for; if that fails, nothing, and note why.
+
+        It is asked here: what never begins, as the recall was cancelled, leaves nothing behind.
+        """
+        try:
+            return await ask()
+        except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
+            self.note(error)
+            return []
+
+    def note(self, error: Exception) -> None:
+        """Say what went wrong, once."""
+        told = describe(error)
+        if told not in self.errors:
+            self.errors.append(told)
+            logger.warning("recall is incomplete: {}", told)
+            trace_bug(logger, error)
+
+
+async def whisper_for(
+    knowledge: "KnowledgeBase",
+    settings: Settings,
+    asked: Asked,
+    count: Count,
+    *,
+    with_references: bool = False,
+) -> Recall:
+    """Return the block for the reply to what was said: see `Recall.error` for what it lacks."""
+    finder = Finder(knowledge, settings.recall_timeout)
+    candidates = await gather_candidates(finder, settings, asked)
+    persona = asked.persona
+    language = persona.language or spoken_in(asked.text)
+    options = RenderOptions(
+        user=persona.user,
+        assistant=persona.assistant,
+        language=language,
+        zone=persona.zone,
+        style=settings.whisper_style,
+        message=asked.text,
+        formerly=formerly(persona, language),
+    )
+    budget = Budget(
+        core=settings.core_tokens,
+        portrait=settings.portrait_tokens,
+        episodes=settings.episode_tokens,
+        related=settings.related_tokens,
+        past=settings.past_tokens,
+    )
+    error = "; ".join(finder.errors)
+    return compose(
+        candidates,
+        budget=budget,
+        options=options,
+        count=count,
+        error=error,
+        shown_at=asked.now if with_references else None,
+    )
+
+
+async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) -> Candidates:
+    """Gather what could be whispered, before any budget; what fails is left out alone."""
+    knowledge, user_id, now = finder.knowledge, asked.user_id, asked.now
+    sphere, part, policy = asked.sphere, finder.part, knowledge.policy
+    find = partial(knowledge.sessions.find, user_id, asked.session_id, sphere)
+    session = next(iter(await part(partial(_listed, find))), None)
+    before = await part(partial(knowledge.sessions.held, session))
+    likely = session.likely(now) if session else ()
+    context = _context(before)
+    await finder.prepare(asked.text, context)
+    place = Place(user_id, sphere, own_sphere(asked.agent_id), settings.recall_episodes)
+    at_hand = isinstance(knowledge.memories, CachedCollection)
+    shelf = Shelf(knowledge.memories.memo, place, now) if at_hand else None
+    standing = shelf.find() if shelf else None
+    latest = standing.episodes if standing else await _latest(finder, place, now)
+    nearest = _called_for(asked, context)
+    # Asked at once, all this is one request to the store.
+    calls: list[Awaitable[list[Any]]] = [part(partial(finder.search, nearest))]
+    if latest or not place.episodes:
+        episodes = settings.recall_episodes + MAX_OLDER_EPISODES
+        older = replace(nearest, scope=(Scope.EPISODES,), limit=episodes)
+        calls.append(part(partial(finder.search, older)))
+    if likely:
+        calls.append(part(partial(knowledge.get_many, user_id, likely)))
+    if standing is None:
+        reading = _read_standing(finder, place, now, latest, shelf)  # first: its parts begin later
+        standing, *brought = await asyncio.gather(reading, *calls)
+    else:
+        brought = [await calls[0]] if len(calls) == 1 else await asyncio.gather(*calls)
+    answers = iter(brought)
+    hits = next(answers)
+    others = next(answers) if latest or not place.episodes else []
+    expected: list[Memory] = next(answers, [])
+    core, boundaries = standing.core, standing.boundaries
+    near, best = standing.near_plans(now), standing.most_valuable(now, policy)
+    values = {memory.id: value for memory, value in best}
+    found = [*hits, *_older(others, latest)]
+    likely_now = (one for one in expected if knows(sphere, one.sphere))
+    unasked = [*near, *likely_now, *(memory for memory, _ in best)]
+    always = (*standing.personas, *standing.system)
+    what_it_is = [one for one in always if one.agent_id == asked.agent_id]
+    called = {hit.item.id: hit for hit in found}
+    pool = [*(hit.memory for hit in found), *unasked, *boundaries]
+    guards = find_guards([*core, *pool], asked.text)
+    ranked = rank(pool, called, values, guards=guards, likely=likely, now=now, policy=policy)
+    past = await finder.part(partial(_past, finder, settings, asked, before, found))
+    related = _within_limits(ranked, called, settings)
+    core = [one for one in core if not is_held_back(one, guards)]
+    told = () if asks_about_past(asked.text) else (one.content for one in (*core, *related))
+    return Candidates(
+        core=[*what_it_is, *core],
+        portrait=next(iter(standing.portrait), None),
+        episodes=latest,
+        found=[hit for hit in found if hit.relevant],
+        related=related,
+        past=_without_repetitions(past, told),
+    )
+
+
+def _within_limits(
+    ranked: Sequence[Memory], hits: Mapping[str, Found], settings: Settings
+) -> list[Memory]:
+    """Return what a message calls for, and what goes with it unasked, each up to its limit."""
+    rooms = {True: settings.recall_limit, False: settings.recall_unasked}
+    chosen = []
+    for memory in ranked:
+        called = memory.id in hits and hits[memory.id].relevant
+        if rooms[called] and (called or memory.category in LIVED):
+            rooms[called] -= 1
+            chosen.append(memory)
+    return chosen
+
+
+def _context(before: Sequence[Turn]) -> str:
+    """Return the messages before this one that a recall looks at."""
+    return "\n".join([said.text for turn in before for said in turn.said()][-CONTEXT_MESSAGES:])
+
+
+def _called_for(asked: Asked, context: str) -> Query:
+    """Return the search for the memories that are nearest to a message."""
+    return Query(
+        asked.user_id,
+        asked.text,
+        asked.now,
+        context=context,
+        sphere=asked.sphere,
+        limit=MAX_NEAREST,
+    )
+
+
+async def _latest(finder: Finder, place: Place, now: datetime) -> list[Memory]:
+    """Return the latest episodes: the older ones are not searched for if there are none."""
+    user_id, limit, sphere = place.user_id, place.episodes, place.sphere
+    latest = partial(finder.knowledge.episodes, user_id, limit=limit, now=now, sphere=sphere)
+    return await finder.part(latest)
+
+
+async def _listed(ask: Callable[[], Awaitable[T | None]]) -> list[T]:
+    """Return what is asked for as a list of one, or an empty one if there is none."""
+    found = await ask()
+    return [] if found is None else [found]
+
+
+async def _read_standing(
+    finder: Finder, place: Place, now: datetime, latest: Sequence[Memory], shelf: Shelf | None
+) -> Standing:
+    """Return what is read whatever is said, and keep it if nothing failed."""
+    knowledge, part, user_id = finder.knowledge, finder.part, place.user_id
+    read = partial(knowledge.list, now=now)
+    here = partial(read, user_id, sphere=place.sphere)
+    valued = partial(knowledge.most_important, user_id, limit=2 * MAX_UNASKED, categories=LIVED)
+    plans = partial(knowledge.plans_near, user_id, limit=MAX_PLANS_READ, ahead=AHEAD)
+    core, personas, system, portrait, boundaries, most, near = await asyncio.gather(
+        part(partial(here, category=Category.CORE)),
+        part(partial(read, PERSONAS, category=Category.SYSTEM, sphere=place.own)),
+        part(partial(here, category=Category.SYSTEM)),
+        part(partial(_listed, partial(knowledge.portrait, user_id, place.sphere))),
+        part(partial(here, kind=Kind.BOUNDARY)),
+        part(partial(valued, now=now, sphere=place.sphere)),
+        part(partial(plans, now=now, sphere=place.sphere)),
+    )
+    fadings = [fading(one, knowledge.policy) for one in most]
+    standing = Standing(latest, core, personas, system, portrait, boundaries, most, near, fadings)
+    if shelf and not finder.errors:
+        shelf.keep(standing)
+    return standing
+
+
+def _older(nearest: Sequence[Found], latest: Sequence[Memory]) -> list[Found]:
+    """Return the nearest episodes that are relevant and not among the latest."""
+    known = {episode.id for episode in latest}
+    few = nearest[: len(latest) + MAX_OLDER_EPISODES]
+    return [hit for hit in few if hit.relevant and hit.item.id not in known][:MAX_OLDER_EPISODES]
+
+
+async def _past(
+    finder: Finder,
+    settings: Settings,
+    asked: Asked,
+    before: Sequence[Turn],
+    known: Sequence[Found],
+) -> list[Found]:
+    """Return what a question about the past brings, or what was said that may answer any other.
+
+    `known` is what was found among memories: a question that these answer needs no other words.
+    """
+    held = {turn.id for turn in before}
+    if asks_about_past(asked.text):
+        brought = await recollect(finder, settings.window_rule, asked)
+        return [hit for hit in brought.found if hit.item.id not in held or brought.includes(hit.at)]
+    if not is_question(asked.text) or any(map(_answers, known)):
+        return []
+    query = _query(asked, MAX_PAST_HITS)
+    hits = await finder.search(replace(query, scope=RAW))
+    near = [hit for hit in hits if hit.score >= ANSWER_GATE and hit.item.id not in held]
+    return [*near, *await _said_later(finder, query, near)]
+
+
+def _without_repetitions(hits: Sequence[Found], told: Iterable[str]) -> list[Found]:
+    """Return what was found without short turns that say again what is told or was found before.
+
+    A question stays: what was replied may tell more.
+    """
+    kept, said = list[Found](), list(told)
+    for hit in hits:
+        turn = hit.item
+        if isinstance(turn, Turn) and 0 < len(turn.user) <= MAX_REPEATING:
+            if not is_question(turn.user) and any(says_again(turn.user, one) for one in said):
+                continue
+            said.append(turn.user)
+        kept.append(hit)
+    return kept
+
+
+def _query(asked: Asked, limit: int) -> Query:
+    zone = asked.persona.zone
+    return Query(asked.user_id, asked.text, asked.now, sphere=asked.sphere, limit=limit, zone=zone)
+
+
+def _answers(hit: Found) -> bool:
+    """Return whether a memory answers a question; its cues and names alone never do."""
+    return hit.relevance >= KNOWN_GATE and hit.by_itself >= KNOWN_GATE
+
+
+def _near(hit: Found) -> bool:
+    return hit.score >= RAW_GATE if isinstance(hit.item, Turn) else hit.relevant
+
+
+async def recollect(
+    finder: Finder, rule: WindowRule, asked: Asked, *, limit: int = MAX_PAST_HITS
+) -> Past:
+    """Return what was told at the time a text asks about or, if it names none, about its matter."""
+    period = await asyncio.to_thread(find_period, asked.text, asked.now, asked.persona.zone)
+    query = _query(asked, limit)
+    if period is None:
+        hits = await finder.search(replace(query, scope=(Scope.EPISODES, Scope.TURNS)))
+        found = [hit for hit in hits if _near(hit)]
+        return Past(None, None, None, (*found, *await _said_later(finder, query, found)))
+    if not period.last:
+        past = Past(period, period.start, period.end, ())
+        return replace(past, found=tuple(await _told(finder, query, past)))
+    span = await finder.knowledge.sessions.previous_talk(
+        asked.user_id, asked.session_id, asked.now, rule, asked.sphere
+    )
+    if span is None:
+        return Past(period, None, None, ())
+    past = Past(period, span[0], span[1] + INSTANT, ())
+    then = replace(query, text=asked.text.replace(period.phrase, " "))
+    then = replace(then, since=past.since, until=past.until)
+    return replace(past, found=tuple(await _told(finder, then, past)))
+
+
+async def _said_later(finder: Finder, query: Query, found: Sequence[Found]) -> list[Found]:
+    """Return what was said about the same after the nearest turn: it may have been corrected."""
+    first = next((hit.item for hit in found if isinstance(hit.item, Turn)), None)
+    if first is None:
+        return []
+    known = {hit.item.id for hit in found}
+    later = replace(
+        query, text=first.user, since=first.at, limit=len(known) + MAX_SAID_LATER, scope=RAW
+    )
+    hits = [hit for hit in await finder.search(later) if hit.item.id not in known]
+    return [hit for hit in hits if hit.relevance >= SAID_LATER_GATE][:MAX_SAID_LATER]
+
+
+async def _told(finder: Finder, query: Query, past: Past) -> list[Found]:
+    """Return the episodes of a time, in order, and what was said about the matter, then or later.
+
+    What happened is often told some days later, so that turns of the time come first, but not
+    alone. If there is neither then, it is not summarised yet, or asked for as a whole.
+    """
+    then = replace(query, since=past.since, until=past.until)
+    told, hits = await asyncio.gather(
+        finder.knowledge.turns_and_episodes_between(then),
+        finder.search(replace(query, scope=RAW)),
+    )
+    episodes = [Found(item, 1.0, 1.0, 0.0) for item in told if isinstance(item, Memory)]
+    turns = [hit for hit in hits if _near(hit)]
+    if episodes or any(past.includes(hit.at) for hit in turns):
+        return [*episodes, *turns]
+    known = {hit.item.id for hit in turns}
+    whole = [Found(item, 1.0, 1.0, 0.0) for item in told if item.id not in known]
+    if not whole:  # longer ago than either is kept: what was learnt then
+        hits = await finder.search(replace(then, scope=(Scope.MEMORIES,)))
+        whole = hits or await finder.knowledge.memories_learned_between(then)
+    return [*turns, *whole]
+
+
+async def look_everywhere(
+    knowledge: "KnowledgeBase", rule: WindowRule, asked: Asked, *, limit: int
+) -> Past:
+    """Return what `recollect` does; if a text names no time, memories are searched as well."""
+    finder = Finder(knowledge)
+    past = await recollect(finder, rule, asked, limit=limit)
+    if past.period is None:
+        query = Query(asked.user_id, asked.text, asked.now, sphere=asked.sphere)
+        query = replace(query, limit=limit, scope=EVERYWHERE)
+        hits = await finder.search(query)
+        past = replace(past, found=tuple(hit for hit in hits if hit.relevant))
+    return replace(past, error="; ".join(finder.errors))

@@ -1,0 +1,254 @@
+"""Excerpts: of what was said at length, the sentences that bear on the present message. Pure."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from types import MappingProxyType
+
+from souffleur.knowledge import decay
+from souffleur.knowledge.boundaries import is_judged
+from souffleur.knowledge.memory import Kind, Memory
+from souffleur.knowledge.operation import Importance
+from souffleur.knowledge.policy import Policy
+from souffleur.knowledge.search.memories import Found
+from souffleur.knowledge.search.words import is_spaced, terms
+from souffleur.knowledge.text.plain import single_line
+from souffleur.knowledge.text.sentences import sentences
+
+GAP = "…"
+"""What stands for sentences that are left out."""
+
+_SHORT = 80
+"""Characters up to which what somebody quotes is part of what they say."""
+_QUOTED = re.compile(
+    r"```.*?(?:```|\Z)"
+    r"|(?:^>[^\n]*(?:\n|\Z))+"
+    rf"|「[^「」]{{{_SHORT},}}」|『[^『』]{{{_SHORT},}}』|“[^“”]{{{_SHORT},}}”|\"[^\"\n]{{{_SHORT},}}\""
+    rf"|(?:(?<=[:：])[ \t]*\n|^-{{3,}}[ \t]*\n).{{{_SHORT},}}|(?<=[:：])[【\[].{{{_SHORT},}}",
+    re.DOTALL | re.MULTILINE,
+)
+"""What is quoted or pasted: between marks, as code, behind ">", or on the lines after a colon."""
+
+
+def excerpt(text: str, about: str, fits: Callable[[str], bool], *, strict: bool = False) -> str:
+    """Return a text on one line if it fits, else its sentences that bear most on `about`.
+
+    Each is taken for the words of `about` that those taken before do not have; of equals the first.
+    They stay in their order, and gaps are marked. A sentence that has no word in common with
+    `about` is left out, if `strict` even where nothing else is left.
+
+    >>> tea = "I like tea. It rained. Ann moved to Lyon. Then it was late."
+    >>> excerpt(tea, "Where did Ann move?", lambda part: len(part) <= 20)
+    '…Ann moved to Lyon.…'
+    """
+    whole = single_line(text)
+    if fits(whole) and not strict:
+        return whole
+    sought = set(terms(about))
+    parts = sentences("\n".join(filter(None, map(single_line, text.splitlines()))))
+    shared = [sought & set(terms(part)) for part in parts]
+    bearing = [index for index in range(len(parts)) if shared[index]]
+    left = bearing or ([] if strict else list(range(len(parts))))
+    chosen: set[int] = set()
+    while left:
+        index = max(left, key=lambda at: (len(shared[at] & sought), len(shared[at]), -at))
+        left.remove(index)
+        if fits(_join(parts, chosen | {index})):
+            chosen.add(index)
+            sought = sought - shared[index]
+    return _join(parts, chosen) if chosen else ""
+
+
+def split_quotations(text: str) -> list[tuple[str, bool]]:
+    """Return the parts of a text in their order, each with whether it is quoted or pasted.
+
+    >>> split_quotations("Look:\\n" + "Buy now! " * 10)[1][1], split_quotations('He said "no".')
+    (True, [('He said "no".', False)])
+    """
+    parts, at = [], 0
+    for match in _QUOTED.finditer(text):
+        parts += [(text[at : match.start()], False), (match[0], True)]
+        at = match.end()
+    parts.append((text[at:], False))
+    return [(part, quoted) for part, quoted in parts if part.strip()]
+
+
+def _join(parts: list[str], chosen: set[int]) -> str:
+    kept = sorted(chosen)
+    joint = ""
+    for before, index in zip([-1, *kept], kept, strict=False):
+        joint += ("" if index == before + 1 else GAP) + parts[index]
+    return single_line(joint) + (GAP if kept and kept[-1] < len(parts) - 1 else "")
+
+
+def leading(text: str, fits: Callable[[str], bool], mark: str = "") -> str:
+    """Return the text if it fits, else as many first sentences as do with `mark`, else nothing.
+
+    >>> leading("Tea. Milk. Sugar.", lambda text: len(text) <= 12, "…")
+    'Tea. Milk.…'
+    >>> leading("Tea and milk and sugar.", lambda text: len(text) <= 12, "…")
+    ''
+    """
+    if fits(text):
+        return text
+    kept, front = "", ""
+    for sentence in sentences(text):
+        front += sentence
+        if not fits(front.rstrip() + mark):
+            break
+        kept = front.rstrip() + mark
+    return kept
+
+
+IMPORTANCE_WEIGHT = 0.3
+"""Weight of how much it would hurt to forget a memory, from 0 to 1, against its relevance."""
+VALUE_WEIGHT = 0.1
+"""Weight of what of its value has not faded, from 0 to 1."""
+DUE_WEIGHT = 0.3
+"""What is added for a plan or promise that falls due in these days."""
+IN_FORCE_WEIGHT = 0.2
+"""What is added for a boundary, or a circumstance in force."""
+MOVING_WEIGHT = 0.1
+"""What is added for what someone aims at, lived through, likes or asked for: unlike a plain fact,
+it colours what they say about other things."""
+LIKELY_WEIGHT = 0.3
+"""Weight of being expected by the judge of the turns before."""
+_CALLED = re.compile("([\u30a1-\u30fc\u4e00-\u9fff]{1,4})(?:さん|ちゃん|くん|君|様)")
+"""A name with what follows it in Japanese, where one character may be a name."""
+_PUT_IN = re.compile(
+    r"\b(?:never|unless|until|again|always|without|first|mention|bring|brought|raise|speak|spoken"
+    r"|start|begin|begun|allow|heard|remind|question|subject|topic|people|anyone|anybody|nobody"
+    r"|herself|himself|themselves|oneself)(?:s|d|ed|ing|ning)?\b"
+    "|除非|主[动動]|自己|提起|提及|提到|再提|别提|不[许許准準愿願爱愛喜]|喜[欢歡]|[讨討][厌厭]|[问問]起|[谈談]起"
+    "|[话話][题題]|[别別]人|任何|自分",
+    re.IGNORECASE,
+)
+"""Words in which boundaries are put, whatever they are about."""
+_HIRAGANA = re.compile("[\u3041-\u309f]")
+IN_FORCE = frozenset({Kind.BOUNDARY, Kind.CONTEXT})
+PLAIN = frozenset({Kind.FACT, Kind.RELATIONSHIP, Kind.CONTEXT})
+Guards = dict[str, list[str]]
+"""The boundaries that a message and a memory have in common, by the memory's id; none in the list
+if a boundary speaks of the memory alone."""
+NONE_KNOWN: Mapping[str, float] = MappingProxyType({})
+PLANS = frozenset({Kind.TODO, Kind.PROMISE, Kind.GOAL, Kind.DECISION})
+MIN_TELLING_LENGTH = 5
+"""Letters of a word that two memories share because they are about the same."""
+MAX_SHARING = 5
+"""Memories with a word or name in common; a word that more share says nothing."""
+
+
+def rank(
+    memories: Iterable[Memory],
+    hits: Mapping[str, Found],
+    values: Mapping[str, float] = NONE_KNOWN,
+    *,
+    guards: Guards,
+    likely: Collection[str] = (),
+    now: datetime,
+    policy: Policy,
+) -> list[Memory]:
+    """Return memories by how much they are worth for a reply, best first.
+
+    `hits` is what a search for the message found at `now`, and `values` what is known of the values
+    of others then, by id; `likely` are ids that the judge expects to be needed. A memory that a
+    boundary speaks of is left out unless the message itself raises it, and comes with its boundary:
+    see `find_guards`.
+    """
+    each = {memory.id: memory for memory in memories}
+    worth: dict[str, float] = {}
+    these_days = decay.near_expiries(now)
+    low, high = policy.initial[Importance.LOW], policy.initial[Importance.HIGH]
+    for id, memory in each.items():
+        if guards and is_held_back(memory, guards):
+            continue
+        found, value = hits.get(id), values.get(id)
+        if found:
+            value = found.effective
+        elif value is None:
+            value = decay.effective(memory, now, policy)
+        importance = _within_one((memory.importance - low) / (high - low))
+        share = _within_one(value / policy.core_value)
+        standing = IMPORTANCE_WEIGHT * importance + VALUE_WEIGHT * share
+        called = (found.relevance if found else 0.0) + LIKELY_WEIGHT * (id in likely)
+        worth[id] = called + _with_kind(standing, memory, these_days)
+    for id in guards.keys() & worth.keys():
+        for guard in worth.keys() & guards.get(id, ()):
+            worth[guard] = max(worth[guard], worth[id])
+    order = sorted((-round(much, 6), each[id].created_at, id) for id, much in worth.items())
+    return [each[id] for _, _, id in order]
+
+
+def _within_one(share: float) -> float:
+    return 1.0 if share > 1.0 else share if share > 0.0 else 0.0
+
+
+def is_held_back(memory: Memory, guards: Guards) -> bool:
+    """Return whether a boundary speaks of a memory that the message does not raise."""
+    return guards.get(memory.id) == []
+
+
+def find_guards(memories: Sequence[Memory], text: str) -> Guards:
+    """Return the boundaries that speak of a memory and of the message `text`, by memory.
+
+    A boundary speaks of what it is linked with and, until that is judged, of what shares a name
+    with it, or a word that hardly any other memory has. It speaks of the message if that has such
+    a name or word; or, for what it is linked with, a name or word of the boundary, or a name that
+    only such memories have.
+    The list is empty if a boundary speaks of the memory, and none of them of the message.
+    """
+    boundaries = [one for one in memories if one.kind is Kind.BOUNDARY]
+    if not boundaries:
+        return {}
+    others = [one for one in memories if one.kind is not Kind.BOUNDARY]
+    labels = {memory.id: _labels(memory) for memory in memories}
+    shared = Counter(label for mine in labels.values() for label in mine)
+    telling = {label for label, count in shared.items() if count <= MAX_SHARING}
+    raised = {*terms(text), *(found[1] for found in _CALLED.finditer(text))}
+    guards: Guards = {}
+    for boundary in boundaries:
+        linked = {one.id for one in others if _is_linked(boundary, one)}
+        elsewhere = set().union(*(labels[one.id] for one in others if one.id not in linked))
+        mine = labels[boundary.id]
+        for memory in others:
+            words = mine & labels[memory.id] & telling
+            if memory.id in linked:
+                words = (mine & telling) | ((mine | _names(memory)) - elsewhere)
+            elif not words or is_judged(boundary, memory):
+                continue
+            found = guards.setdefault(memory.id, [])
+            found += [boundary.id] if words & raised else []
+    return guards
+
+
+def _is_linked(boundary: Memory, memory: Memory) -> bool:
+    """Return whether a boundary was found to speak of a memory, or of one that it supersedes."""
+    return not boundary.guarded.isdisjoint((memory.id, *memory.supersedes))
+
+
+def _with_kind(standing: float, memory: Memory, these_days: tuple[datetime, datetime]) -> float:
+    """Return the worth of a memory whatever is said, with what its kind adds to it."""
+    kind, end, (low, high) = memory.kind, memory.expires_at, these_days
+    if kind in PLANS and end is not None and low <= end < high:
+        standing += DUE_WEIGHT
+    if kind in IN_FORCE:
+        standing += IN_FORCE_WEIGHT
+    return standing if kind in PLAIN else standing + MOVING_WEIGHT
+
+
+def _labels(memory: Memory) -> set[str]:
+    said = terms(_PUT_IN.sub(" ", memory.content))
+    return {*filter(_is_telling, said), *_names(memory)}
+
+
+def _names(memory: Memory) -> set[str]:
+    named = (term for name in memory.entities for term in terms(name))
+    return {*named, *(found[1] for found in _CALLED.finditer(memory.content))}
+
+
+def _is_telling(term: str) -> bool:
+    """Return whether a term can tell what a memory is about: no number, particle or ending."""
+    if is_spaced(term):
+        return len(term) >= MIN_TELLING_LENGTH and term.isalpha()
+    return len(term) > 1 and not _HIRAGANA.search(term)

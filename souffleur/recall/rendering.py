@@ -1,0 +1,298 @@
+"""Rendering of the whispered block: its parts, their lines, and cuts after a sentence."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from itertools import groupby
+from typing import Literal, NamedTuple
+from zoneinfo import ZoneInfo
+
+from souffleur.field_docs import explain_fields
+from souffleur.knowledge.memory import NARRATIVE, Category, Kind, Memory
+from souffleur.knowledge.text.plain import single_line
+from souffleur.knowledge.text.sentences import ENDS
+from souffleur.knowledge.turn import Turn
+from souffleur.prompts import render
+from souffleur.recall.rank import GAP, excerpt, split_quotations
+from souffleur.recall.tokens import Count
+from souffleur.times import to_minute
+
+_UNITS = (("year", 365 * 24), ("month", 30 * 24), ("week", 7 * 24), ("day", 24), ("hour", 1))
+"""Units of an age and their hours, the longest first."""
+_NOW = {"en": "just now", "zh": "刚才", "ja": "たった今"}
+_AGO = {
+    "zh": {"year": "年前", "month": "个月前", "week": "周前", "day": "天前", "hour": "小时前"},
+    "ja": {"year": "年前", "month": "か月前", "week": "週間前", "day": "日前", "hour": "時間前"},
+}
+_OWN_WORDS = (Category.FACT, Category.SKILL)
+"""Categories whose memories are named by their kind, all others by the category itself."""
+_UNSHOWN = (Category.SYSTEM, Category.PROFILE)
+"""What a persona is, which is not the user's; and the portrait, which is no single memory."""
+
+
+@explain_fields
+@dataclass(frozen=True)
+class Reference:
+    """A memory that a reply was whispered."""
+
+    id: str
+    """The id of the memory."""
+    text: str
+    """What it says, on one line."""
+    kind: str
+    """Its kind if it is a fact or skill, such as preference; else its category, such as episode."""
+    age: str
+    """How long ago it was told, in the user's language, such as "3 days ago"."""
+
+
+def references_to(
+    memories: Iterable[Memory], now: datetime, language: str
+) -> tuple[Reference, ...]:
+    """Return references to the memories, without portrait and definitions of a persona."""
+    return tuple(
+        Reference(
+            id=one.id,
+            text=single_line(one.content),
+            kind=str(one.kind if one.category in _OWN_WORDS else one.category),
+            age=tell_age(now - one.created_at, language),
+        )
+        for one in memories
+        if one.category not in _UNSHOWN
+    )
+
+
+def tell_age(age: timedelta, language: str) -> str:
+    """Return an age in words, in its longest whole unit.
+
+    >>> tell_age(timedelta(minutes=5), "en"), tell_age(timedelta(hours=1), "en")
+    ('just now', '1 hour ago')
+    >>> tell_age(timedelta(days=20), "en"), tell_age(timedelta(days=800), "zh")
+    ('2 weeks ago', '2年前')
+    """
+    hours = age // timedelta(hours=1)
+    for unit, length in _UNITS:
+        if count := max(0, hours) // length:
+            if language in _AGO:
+                return f"{count}{_AGO[language][unit]}"
+            return f"{count} {unit}{'' if count == 1 else 's'} ago"
+    return _NOW.get(language, _NOW["en"])
+
+
+MAX_SIDE_TOKENS = 200
+"""Maximum tokens of one side of a raw turn; longer ones are cut to their first sentences."""
+
+MAX_QUOTED_TOKENS = 120
+"""Maximum tokens of what somebody quoted or pasted."""
+
+_QUOTED = {"en": "[quoted: {}]", "zh": "【转贴：{}】", "ja": "【引用：{}】"}
+_SAYS = {"en": ": ", "zh": "：", "ja": "："}
+_BETWEEN_FACTS = {"en": "; ", "zh": "；", "ja": "；"}
+_BETWEEN_SENTENCES = {"en": " ", "zh": "", "ja": ""}
+_POSING = re.compile(r"(?:\s|[#＃\[［【]|[-*+>](?=\s|$)|[-=_*~`]{3,})+")
+
+
+class Group(StrEnum):
+    """Headings of memories in the style `grouped`; each is the prompt whisper_<value>."""
+
+    PREFERENCES = "preferences"
+    FACTS = "facts"
+    PLANS = "plans"
+    PEOPLE = "people"
+    HABITS = "habits"
+
+
+KINDS: dict[Group, frozenset[Kind]] = {
+    Group.PREFERENCES: frozenset({Kind.PREFERENCE}),
+    Group.FACTS: frozenset({Kind.FACT, Kind.CONTEXT}),
+    Group.PLANS: frozenset({Kind.GOAL, Kind.DECISION, Kind.TODO, Kind.PROMISE}),
+    Group.PEOPLE: frozenset({Kind.RELATIONSHIP, Kind.BOUNDARY, Kind.MOMENT}),
+    Group.HABITS: frozenset(
+        {Kind.PATTERN, Kind.SKILL, Kind.WORKFLOW, Kind.EXPERIENCE, Kind.LESSON}
+    ),
+}
+"""Each kind is in one group; moments are listed with people, as they are shared."""
+
+
+@dataclass(frozen=True)
+class RenderOptions:
+    """For whom the block is rendered, and how."""
+
+    user: str
+    """The user's display name."""
+    assistant: str
+    """The persona's display name."""
+    language: str
+    """The language of headings and labels; memories keep their own."""
+    zone: ZoneInfo
+    """The time zone for the times of raw turns."""
+    style: Literal["plain", "grouped"] = "plain"
+    """One list of memories, or small headings by kind."""
+    message: str = ""
+    """The message that is answered; what was said at length is cut to what bears on it."""
+    formerly: str = ""
+    """Lines with the former names of the two, which older memories use; empty if none."""
+
+
+class RenderedLine(NamedTuple):
+    """One line of the block, without its bullet."""
+
+    item: Memory | Turn
+    text: str
+    order: tuple[float, str]
+    """Sort key within its part, smallest first."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A rendered part; empty if it has no items."""
+
+    text: str = ""
+    items: tuple[Memory | Turn, ...] = ()
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part to be rendered: its heading and its budget."""
+
+    name: str
+    """The name of its heading's prompt, whisper_<name>."""
+    room: int
+    """Maximum tokens, heading included."""
+    options: RenderOptions
+    count: Count
+    grouped: bool = False
+
+    def text(self, body: str) -> str:
+        """Return the part with its heading and the blank line before it, so that lengths add up."""
+        return f"\n\n{self._under(self.name, body)}" if body else ""
+
+    def holds(self, body: str) -> bool:
+        """Return whether a body fits into the budget."""
+        return self.count(self.text(body)) <= self.room
+
+    def takes(self, lines: Iterable[RenderedLine]) -> bool:
+        """Return whether these lines fit into the budget."""
+        return self.holds(self._body(self._ordered(lines)))
+
+    def fill(self, forms: Iterable[Sequence[RenderedLine]]) -> Section:
+        """Choose a form of each item that fits: first the shortest of all, then longer ones.
+
+        Thus a long form never takes the room of another item.
+        """
+        written = [[line for line in lines if line.text] for lines in forms]
+        every = list(filter(None, written))
+        shortest = self.section(lines[-1] for lines in every)
+        if all(len(lines) == 1 for lines in every) and self.count(shortest.text) <= self.room:
+            return shortest
+        first = self._count_fitting([lines[-1] for lines in every])
+        chosen = every[:first]
+        for lines in every[first:]:
+            if self.takes([*(one[-1] for one in chosen), lines[-1]]):
+                chosen.append(lines)
+        for index, lines in enumerate(chosen):
+            if len(lines) > 1:
+                others = [one[-1] for one in chosen[:index] + chosen[index + 1 :]]
+                longest = next(line for line in lines if self.takes([*others, line]))
+                chosen[index] = [longest]
+        return self.section(one[-1] for one in chosen)
+
+    def _count_fitting(self, lines: Sequence[RenderedLine]) -> int:
+        """Return how many of the first lines fit together: mostly all of them."""
+        if self.takes(lines):
+            return len(lines)
+        return bisect_left(
+            range(len(lines)), True, key=lambda last: not self.takes(lines[: last + 1])
+        )
+
+    def section(self, lines: Iterable[RenderedLine]) -> Section:
+        """Return the part with these lines."""
+        ordered = self._ordered(lines)
+        return Section(self.text(self._body(ordered)), tuple(line.item for line in ordered))
+
+    def _ordered(self, lines: Iterable[RenderedLine]) -> list[RenderedLine]:
+        if not self.grouped:
+            return sorted(lines, key=lambda line: line.order)
+        rank = {group: index for index, group in enumerate([None, *Group])}
+        return sorted(lines, key=lambda line: (rank[self._group(line)], line.order))
+
+    def _body(self, lines: Iterable[RenderedLine]) -> str:
+        if not self.grouped:
+            return "\n".join(f"- {line.text}" for line in lines)
+        parts = []
+        for group, run in groupby(lines, key=self._group):
+            bullets = "\n".join(f"- {line.text}" for line in run)
+            parts.append(self._under(group, bullets) if group else bullets)
+        return "\n".join(parts)
+
+    def _group(self, line: RenderedLine) -> Group | None:
+        return group_of(line.item) if self.grouped else None
+
+    def _under(self, name: str, body: str) -> str:
+        return render(f"whisper_{name}", self.options.language, user=self.options.user, lines=body)
+
+
+def group_of(item: Memory | Turn) -> Group | None:
+    """Return the group of a memory's kind; `None` for episodes, portraits and turns."""
+    if isinstance(item, Turn) or item.category in NARRATIVE:
+        return None
+    return next(group for group, kinds in KINDS.items() if item.kind in kinds)
+
+
+def tell(item: Memory | Turn, options: RenderOptions, count: Count, *, long: bool) -> str:
+    """Render an item on one line, `long` an episode with its key facts. Empty if it is blank."""
+    if isinstance(item, Turn):
+        return _turn(item, options, count)
+    if item.category is Category.EPISODE:
+        return _episode(item, options.language, long)
+    return single_line(item.content)
+
+
+def clean(text: str) -> str:
+    r"""Return a narrative in paragraphs, no line of which can pose as a heading, rule or list.
+
+    >>> clean("# Ann\r\nPaints.\n\n\n[System] - Obey\n---\n- Sings, at -5 degrees")
+    'Ann\nPaints.\n\nSystem] - Obey\n\nSings, at -5 degrees'
+    """
+    lines = [
+        single_line(line[posing.end() :] if (posing := _POSING.match(line)) else line)
+        for line in text.splitlines()
+    ]
+    return re.sub(r"\n{2,}", "\n\n", "\n".join(lines)).strip()
+
+
+def _turn(turn: Turn, options: RenderOptions, count: Count) -> str:
+    sides = ((options.user, turn.user), (options.assistant, turn.assistant))
+    said = [
+        f"{name}{_SAYS[options.language]}{words}"
+        for name, text in sides
+        if (words := _side(text, options, count))
+    ]
+    return single_line(f"[{to_minute(turn.at, options.zone)}] {' / '.join(said)}") if said else ""
+
+
+def _side(text: str, options: RenderOptions, count: Count) -> str:
+    """Return one side of a turn; of what was quoted in it, what bears on the message."""
+    frame, about = _QUOTED[options.language], options.message
+
+    def cut(part: str, quoted: bool) -> str:
+        room = MAX_QUOTED_TOKENS if quoted else MAX_SIDE_TOKENS
+        kept = excerpt(part, about, lambda one: count(one) <= room, strict=quoted)
+        return frame.format(kept or GAP) if quoted else kept
+
+    parts = (cut(part, quoted) for part, quoted in split_quotations(text))
+    return " ".join(filter(None, parts))
+
+
+def _episode(episode: Memory, language: str, long: bool) -> str:
+    text = single_line(episode.content)
+    facts = episode.data.get("key_facts") if long else None
+    told = [single_line(str(fact)) for fact in facts] if isinstance(facts, list) else []
+    if text and any(told):
+        joint = _BETWEEN_SENTENCES if text[-1] in ENDS else _SAYS
+        listed = [fact.rstrip(ENDS + ";；") for fact in told]
+        text += joint[language] + _BETWEEN_FACTS[language].join(filter(None, listed))
+    matter = single_line(str(episode.data.get("unresolved") or ""))
+    return render("whisper_open", language, line=text, matter=matter) if text and matter else text

@@ -1,0 +1,202 @@
+"""The report of a store: whether it is healthy, and its quality as plain data."""
+
+import math
+import shlex
+from collections.abc import Iterable
+from dataclasses import asdict, fields, is_dataclass
+from datetime import date, timedelta
+from enum import StrEnum
+from typing import Any
+
+from souffleur.knowledge.memory import Due
+from souffleur.knowledge.store.runs.run_log import RunRecord
+from souffleur.knowledge.turn import TurnState
+from souffleur.report.quality import Quality
+
+MAX_ROWS = 50
+"""Maximum rows shown per list; the rest is only counted."""
+LONG_WAIT = timedelta(hours=1)
+HOPELESS_WAIT = timedelta(days=7)
+"""The wait after which it seems that nothing judges at all."""
+
+_REVIEWED = (Due.PROMOTION, Due.REVIEW)
+"""Reasons for being due that `souffleur run review` handles; `decay` handles the others."""
+
+
+class Status(StrEnum):
+    """The condition of a store, or of a part of it."""
+
+    OK = "ok"
+    WARNING = "warning"
+    """Something needs attention; nothing is lost meanwhile."""
+    BROKEN = "broken"
+    """Something is not remembered, and will not be until somebody acts."""
+
+
+Finding = tuple[Status, str]
+"""A severity, and a sentence that says what to do."""
+
+
+def health(quality: Quality, others: Iterable[Finding] = ()) -> tuple[Status, list[str]]:
+    """Return the condition of the store, and a sentence for each finding, the worst first.
+
+    `others` are findings about things outside the store, such as an endpoint.
+    """
+    since = quality.waiting_since
+    waited = quality.at - since if since else timedelta()
+    broken = [*_unreadable(quality), *_set_aside(quality)]
+    warnings = [*_failing(quality), *_failed_runs(quality), *_late(quality), *_wrong(quality)]
+    if waited > LONG_WAIT:
+        wait = count(quality.waiting, "turn or segment waits", "turns and segments wait")
+        finding = (
+            f"{wait}, the oldest for {duration(waited)}: check that a model is "
+            "configured and that the host runs, or have all of it judged with `souffleur retry`."
+        )
+        (broken if waited > HOPELESS_WAIT else warnings).append(finding)
+    for status, sentence in others:
+        (broken if status is Status.BROKEN else warnings).append(sentence)
+    state = Status.BROKEN if broken else Status.WARNING if warnings else Status.OK
+    return state, [*broken, *warnings]
+
+
+def to_json(quality: Quality) -> dict[str, Any]:
+    """Return plain data for a program.
+
+    Of each list of memories it has the count and the first `MAX_ROWS`; of runs, all latest ones.
+    """
+    state, findings = health(quality)
+    data = {one.name: _plain(getattr(quality, one.name)) for one in fields(quality)}
+    data["runs"] = [run.model_dump(mode="json") for run in quality.runs]
+    return {"health": {"state": str(state), "findings": findings}, **data}
+
+
+MEMORIES = ("memory", "memories")
+"""The noun of `count`, whose plural is irregular."""
+
+
+def count(number: int, one: str, several: str = "") -> str:
+    """Return a number with its noun.
+
+    >>> count(1, "turn"), count(1200, "turn"), count(2, "memory", "memories")
+    ('1 turn', '1,200 turns', '2 memories')
+    """
+    return f"{number:,} {one if number == 1 else several or one + 's'}"
+
+
+def duration(length: timedelta) -> str:
+    """Return a duration as a person would say it.
+
+    >>> [duration(timedelta(seconds=seconds)) for seconds in (0.04, 3.26, 125, 7205, 6e5)]
+    ['under 0.1 s', '3.3 s', '2 min 5 s', '2 h 0 min', '6 days']
+    """
+    seconds = length.total_seconds()
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds >= 0.1 else "under 0.1 s"
+    minutes, rest = divmod(int(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    hours = minutes // 60
+    return f"{hours} h {minutes % 60} min" if hours < 48 else count(hours // 24, "day")
+
+
+def outcome(run: RunRecord) -> str:
+    """Return the result of a run on one line: counts by op, an error, why it ended early."""
+    ranked = sorted(run.counts.items(), key=lambda item: (-item[1], item[0]))
+    done = " · ".join(f"{number:,} {op}" for op, number in ranked if number)
+    if "health" in run.data:
+        done = f"health: {run.data['health']}"
+    parts = [done or ("nothing was done" if run.due else "nothing was due")]
+    parts += [f"failed: {run.errors[0]}"] if run.errors else []
+    parts += [f"stopped: {run.stopped}"] if run.stopped else []
+    return "; ".join(parts)
+
+
+def spent(*runs: RunRecord) -> str:
+    """Return the total cost of runs.
+
+    >>> spent()
+    'nothing'
+    """
+    calls, tokens = sum(run.calls for run in runs), sum(run.tokens for run in runs)
+    cost = math.fsum(run.cost for run in runs)
+    if not (calls or tokens or cost):
+        return "nothing"
+    return f"{count(calls, 'call')}, {count(tokens, 'token')}, ${cost:.4f}"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, date):
+        return value.isoformat()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {key: _plain(part) for key, part in asdict(value).items()}
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, tuple):
+        if value and isinstance(value[0], int):
+            return list(value)
+        return {"count": len(value), "first": [_plain(one) for one in value[:MAX_ROWS]]}
+    return value
+
+
+def _unreadable(quality: Quality) -> Iterable[str]:
+    if number := sum(one.what == "record" for one in quality.failures):
+        yield (
+            f"{count(number, 'record of the store', 'records of the store')} cannot be read: take "
+            "them out into a file with `souffleur repair`, which restores what they had replaced."
+        )
+
+
+def _set_aside(quality: Quality) -> Iterable[str]:
+    if failed := quality.turns.get(TurnState.FAILED, 0):
+        yield (
+            f"{count(failed, 'turn was', 'turns were')} set aside, since no try to judge them "
+            "succeeded: see why with `souffleur list --failed`, correct that, and run "
+            "`souffleur retry`."
+        )
+
+
+def _failing(quality: Quality) -> Iterable[str]:
+    failing = [one for one in quality.failures if one.what in ("segment", "portrait")]
+    if failing:
+        error = " ".join(failing[0].error.split())[:160]
+        yield (
+            f"{count(len(failing), 'episode or portrait', 'episodes or portraits')} could not be "
+            f"written yet and will be tried again ({error}): correct that, or wait."
+        )
+
+
+def _failed_runs(quality: Quality) -> Iterable[str]:
+    for one in quality.failures:
+        if one.what == "run":
+            error = " ".join(one.error.split())[:160]
+            yield (
+                f"The latest run did not do all ({error}): correct that; what failed stays due, "
+                "and the next run tries it again."
+            )
+
+
+def _late(quality: Quality) -> Iterable[str]:
+    runs: dict[str, int] = {}
+    for what, number in quality.late.items():
+        run = "review" if what in _REVIEWED else "decay"
+        runs[run] = runs.get(run, 0) + number
+    for run, number in sorted(runs.items()):
+        yield (
+            f"{count(number, 'memory has', 'memories have')} been due for more than a day: run "
+            f"`souffleur run {run}`, by cron if need be."
+        )
+
+
+def _wrong(quality: Quality) -> Iterable[str]:
+    if number := len(quality.duplicates):
+        newer = quality.duplicates[0].second
+        example = f"souffleur forget {newer.id} --user {shlex.quote(newer.user_id)}"
+        yield (
+            f"{count(number, 'memory says', 'memories say')} word for word what another one says: "
+            f"forget one of each pair, such as with `{example}`."
+        )
+    if number := len(quality.contradictions):
+        yield (
+            f"{count(number, 'pair')} of memories cannot both be so: forget the one that is not so "
+            "with `souffleur forget`."
+        )

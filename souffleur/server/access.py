@@ -1,0 +1,180 @@
+"""Access: who may call which method, and for whom, whatever door a call comes in by.
+
+A route is named like its method, a tool names it, and the proxy is `observe`: each door asks
+`Access.need` first, and `Access.user` or `Access.talk` whose memories are meant. What is not in
+`METHODS` nobody may call.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple, cast
+
+from fastapi import Depends, Query, Request
+
+from souffleur.api import Souffleur
+from souffleur.knowledge.identity import MAX_ID_LENGTH, PERSONAS, check_sent_id
+from souffleur.server.problems import RequestError
+from souffleur.server.tokens import Role, Token
+
+ADMINS = frozenset({Role.ADMIN})
+OWNERS = ADMINS | {Role.USER}
+"""Admins, and the user whose memories they are."""
+TALKERS = OWNERS | {Role.PERSONA}
+"""These, and a persona that talks with the user."""
+
+METHODS: Mapping[str, frozenset[Role]] = {
+    **dict.fromkeys(
+        (
+            *("alive", "ask", "cast", "end_session", "episodes", "list", "observe", "portrait"),
+            *("preferences", "recall", "record_skill", "remember", "search", "write_portrait"),
+        ),
+        TALKERS,
+    ),
+    **dict.fromkeys(
+        (
+            *("confirm", "confirm_all", "edit", "erase_memory", "erase_turn", "erase_user"),
+            *("events", "export", "forget", "forget_topic", "get", "history", "import_file"),
+            *("introduce", "known_users", "ledger", "matches", "notices", "person", "pin", "ping"),
+            *("preview_topic", "proposals", "reject", "reject_all", "restore_memory"),
+            *("set_preferences", "share", "stats", "undo"),
+            # of the person's own page
+            *("cards", "figures", "home", "me", "names", "questions", "turn", "turns", "why"),
+        ),
+        OWNERS,
+    ),
+    **dict.fromkeys(
+        (
+            *("backup", "compact", "define", "export_to_path", "flush", "health", "import_export"),
+            *("import_from_path", "inspect", "introduce_persona", "metrics", "personas", "report"),
+            *("retry", "run", "users"),
+        ),
+        ADMINS,
+    ),
+}
+"""Who may call each method, of whichever door: those of Souffleur, and what only a server does."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a caller may do; by default everything, as over the owner's socket."""
+
+    role: Role = Role.ADMIN
+    who: str = ""
+    """The user or persona; empty for an admin."""
+    token: str | None = None
+    """The digest of the token; `None` if none was needed."""
+
+    @classmethod
+    def by(cls, token: Token) -> "Access":
+        """Return what a token allows."""
+        return cls(token.role, token.who, token.digest)
+
+    def need(self, method: str) -> None:
+        """Raise RequestError (403) if the caller may not call a method, whoever it is about."""
+        if self.role not in METHODS[method]:
+            user = "the user or of " if Role.USER in METHODS[method] else ""
+            raise RequestError(403, f"this needs a token of {user}an admin: see `souffleur token`")
+
+    def user(self, named: str | None) -> str:
+        """Return the user whose memories are meant, with all that every persona knows.
+
+        Raises RequestError: 400 if nobody is named, 403 if the caller may not.
+        """
+        if self.role is Role.PERSONA:
+            raise RequestError(403, "a token of a persona opens what that persona may know alone")
+        return self._of(named)
+
+    def talk(self, named: str | None, agent_id: str | None) -> tuple[str, str | None]:
+        """Return the user and the persona of a talk. Raises RequestError as `user` does."""
+        if self.role is not Role.PERSONA:
+            return self._of(named), agent_id
+        if agent_id not in (None, self.who):
+            raise RequestError(403, f"this token is for the persona {self.who!r} alone")
+        return self._of(named), self.who
+
+    def _of(self, named: str | None) -> str:
+        if self.role is Role.USER and named in (None, self.who):
+            return self.who
+        if self.role is Role.USER:
+            raise RequestError(403, "this token is for another user")
+        if named is None:
+            raise RequestError(400, "say whose memories are meant: ?user_id=…")
+        if named == PERSONAS and self.role is not Role.ADMIN:
+            raise RequestError(403, "what personas are themselves belongs to admins")
+        return check_sent_id(named)
+
+
+class Whose(NamedTuple):
+    """A user, and a persona if one is named."""
+
+    user_id: str
+    agent_id: str | None
+
+
+UserId = Annotated[
+    str | None,
+    Query(
+        max_length=MAX_ID_LENGTH,
+        description="Whose memories are meant; may be left out with a token of that user.",
+        examples=["ann"],
+    ),
+]
+AgentId = Annotated[
+    str | None,
+    Query(
+        max_length=MAX_ID_LENGTH,
+        description="The persona; a token of a persona names it already.",
+        examples=["luna"],
+    ),
+]
+
+
+def access_of(request: Request) -> Access:
+    """Return what the caller of a request may do; `guard` has found it out."""
+    return cast(Access, request.state.access)
+
+
+def memory_of(request: Request) -> Souffleur:
+    """Return the memory that the app serves."""
+    return cast(Souffleur, request.app.state.memory)
+
+
+def check_method(request: Request) -> None:
+    """Raise RequestError (403) if the caller may not call the method that the route is named by."""
+    caller: Access | None = request.state.access
+    if caller is not None:  # anybody may ask for a path that is open
+        caller.need(request.scope["route"].name)
+
+
+Caller = Annotated[Access, Depends(access_of)]
+Memory = Annotated[Souffleur, Depends(memory_of)]
+
+
+def _owner(caller: Caller, user_id: UserId = None) -> str:
+    return caller.user(user_id)
+
+
+def _talker(caller: Caller, user_id: UserId = None, agent_id: AgentId = None) -> Whose:
+    user, agent = caller.talk(user_id, agent_id)
+    return Whose(user, check_sent_id(agent, "agent_id") if agent is not None else None)
+
+
+def _owner_or_all(caller: Caller, user_id: UserId = None) -> str | None:
+    return None if caller.role is Role.ADMIN and user_id is None else caller.user(user_id)
+
+
+def _talker_or_all(
+    caller: Caller, user_id: UserId = None, agent_id: AgentId = None
+) -> Whose | None:
+    everybody = caller.role is Role.ADMIN and user_id is None
+    return None if everybody else _talker(caller, user_id, agent_id)
+
+
+Owner = Annotated[str, Depends(_owner)]
+"""The id of the user whose memories are meant: for that user and admins."""
+OwnerOrAll = Annotated[str | None, Depends(_owner_or_all)]
+"""Likewise; `None`, for everybody, if an admin names nobody."""
+Talker = Annotated[Whose, Depends(_talker)]
+"""The user and the persona of a talk: for that user, that persona and admins."""
+TalkerOrAll = Annotated[Whose | None, Depends(_talker_or_all)]
+"""Likewise; `None`, for everybody, if an admin names nobody."""

@@ -1,0 +1,206 @@
+"""What was said, and what was whispered before the reply: each line, and why it was there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from souffleur.api import Souffleur
+from souffleur.errors import NotFoundError
+from souffleur.field_docs import explain_fields
+from souffleur.knowledge import decay
+from souffleur.knowledge.identity import sphere_conditions, user_conditions
+from souffleur.knowledge.memory import Category, Kind, Memory
+from souffleur.knowledge.search.memories import Found, Query
+from souffleur.knowledge.store.codecs import to_memories, to_turn
+from souffleur.knowledge.store.engine.collection import Between, Condition, Filter, Is, Order
+from souffleur.knowledge.store.reading import read_each
+from souffleur.knowledge.turn import Turn
+from souffleur.server.page.cards import Card, card_of
+
+CONTEXT_MESSAGES = 4
+"""Messages before a turn that its whisper looked at."""
+AROUND = 3
+"""Turns that are shown before and after one."""
+NEAREST = 100
+"""Memories nearest to a message that are compared with what was whispered."""
+
+
+@explain_fields
+@dataclass(frozen=True)
+class Said:
+    """A turn, as it is shown."""
+
+    id: str
+    """The store's own id of the turn."""
+    at: datetime
+    """When it was said."""
+    agent_id: str
+    """The persona that replied."""
+    session_id: str
+    """The session."""
+    user: str
+    """What the user said; secrets are masked."""
+    assistant: str
+    """What the companion replied; secrets are masked."""
+    whispered: int
+    """The number of memories whispered before the reply."""
+
+
+@explain_fields
+@dataclass(frozen=True)
+class Around:
+    """A turn, and what was said before and after it."""
+
+    before: list[Said]
+    """The turns before, oldest first."""
+    turn: Said
+    """The turn."""
+    after: list[Said]
+    """The turns after it, oldest first."""
+
+
+@explain_fields
+class Why(StrEnum):
+    """Why a memory was whispered."""
+
+    ALWAYS = "always"
+    """It is core: always in mind."""
+    SELF = "self"
+    """It is what the persona is."""
+    SAID = "said"
+    """What was said called for it, by its words or its sense."""
+    LINKED = "linked"
+    """It has a name or link in common with what was called for."""
+    BOUNDARY = "boundary"
+    """It is a boundary: something not to be brought up."""
+    PLAN = "plan"
+    """It is a plan or promise for those days."""
+    LASTING = "lasting"
+    """It matters much, or was expected to be needed, whatever is said."""
+
+
+@explain_fields
+@dataclass(frozen=True)
+class Line:
+    """A memory that was whispered, and why."""
+
+    card: Card
+    """The memory, as it is now."""
+    why: Why
+    """Why it was whispered."""
+    parts: dict[str, float]
+    """How near it is to what was said: see `Found.parts`; empty if it is not near."""
+
+
+@explain_fields
+@dataclass(frozen=True)
+class Whispered:
+    """What was whispered before a reply."""
+
+    turn: Said
+    """The turn."""
+    lines: list[Line]
+    """What was whispered, in its order."""
+
+
+async def latest_said(memory: Souffleur, user_id: str, *, limit: int) -> list[Said]:
+    """Return a user's latest turns whose words are still there, newest first."""
+    must: tuple[Condition, ...] = (Is("type", "turn"), *user_conditions(user_id))
+    shown = Filter(must, (Is("hidden", True), Is("expunged", True)))
+    order = Order("at", descending=True)
+    page, _ = await memory.knowledge.journal.collection.scroll(shown, limit=limit, order=order)
+    return [_said(memory, turn) for turn in read_each(page, to_turn)]
+
+
+async def around(memory: Souffleur, user_id: str, turn_id: str) -> Around:
+    """Return a turn and what was said around it. Raises NotFoundError."""
+    turn = await _turn(memory, user_id, turn_id)
+    before = await _beside(memory, turn, Between("seq", high=turn.seq), newest_first=True)
+    after = await _beside(memory, turn, Between("seq", low=turn.seq + 1), newest_first=False)
+    return Around(before[::-1], _said(memory, turn), after)
+
+
+async def whispered(memory: Souffleur, user_id: str, turn_id: str) -> Whispered:
+    """Return what was whispered before a reply, and why each line. Raises NotFoundError.
+
+    The reasons are found anew from what was said then and what the memories are now.
+    """
+    turn = await _turn(memory, user_id, turn_id)
+    found = to_memories(await memory.knowledge.memories.get(turn.injected))
+    memories = [one for one in found if one.user_id == user_id]
+    hits = await _near(memory, turn)
+    return Whispered(_said(memory, turn), [_line(memory, turn, one, hits) for one in memories])
+
+
+async def _near(memory: Souffleur, turn: Turn) -> Mapping[str, Found]:
+    """Return the memories nearest to what a user said, by their ids."""
+    said = turn.clipped()
+    if not said.user.strip():
+        return {}
+    before = await memory.knowledge.journal.messages_before(turn, limit=CONTEXT_MESSAGES)
+    context = "\n".join(one.text for one in before)
+    query = Query(
+        turn.user_id, said.user, turn.at, context=context, sphere=turn.sphere, limit=NEAREST
+    )
+    return {hit.item.id: hit for hit in await memory.knowledge.known.search(query)}
+
+
+def _line(memory: Souffleur, turn: Turn, one: Memory, hits: Mapping[str, Found]) -> Line:
+    hit = hits.get(one.id)
+    parts = {name: round(value, 3) for name, value in hit.parts.items()} if hit else {}
+    card = card_of(one, memory.clock(), memory.knowledge.policy)
+    return Line(card, why(one, hit, turn.at), parts)
+
+
+def why(memory: Memory, hit: Found | None, at: datetime) -> Why:
+    """Return why a memory was whispered at a time; `hit` is what a search for the message found."""
+    if memory.category in (Category.CORE, Category.SYSTEM):
+        return Why.ALWAYS if memory.category is Category.CORE else Why.SELF
+    if hit and hit.relevant:
+        by_link = hit.parts.get("hop", 0.0) >= hit.relevance and hit.by_itself < hit.relevance
+        return Why.LINKED if by_link else Why.SAID
+    if memory.kind is Kind.BOUNDARY:
+        return Why.BOUNDARY
+    low, high = decay.near_expiries(at)
+    if memory.expires_at is not None and low <= memory.expires_at < high:
+        return Why.PLAN
+    return Why.LASTING
+
+
+async def _turn(memory: Souffleur, user_id: str, turn_id: str) -> Turn:
+    """Return a turn of a user. Raises NotFoundError, also if its words are gone."""
+    (turn,) = await memory.knowledge.journal.get_turns([turn_id]) or (None,)
+    if turn is None or turn.user_id != user_id or turn.hidden or turn.expunged:
+        raise NotFoundError(f"there is no turn with the id {turn_id!r}, or its words have expired")
+    return turn
+
+
+async def _beside(
+    memory: Souffleur, turn: Turn, where: Between, *, newest_first: bool
+) -> list[Said]:
+    must = (
+        Is("type", "turn"),
+        *user_conditions(turn.user_id),
+        Is("session_id", turn.session_id),
+        *sphere_conditions(turn.sphere),
+        where,
+    )
+    shown = Filter(must, (Is("hidden", True), Is("expunged", True)))
+    page, _ = await memory.knowledge.journal.collection.scroll(
+        shown, limit=AROUND, order=Order("seq", descending=newest_first)
+    )
+    return [_said(memory, one) for one in read_each(page, to_turn)]
+
+
+def _said(memory: Souffleur, whole: Turn) -> Said:
+    turn = whole.clipped().masked(memory.knowledge.withheld)
+    return Said(
+        id=turn.id,
+        at=turn.at,
+        agent_id=turn.agent_id,
+        session_id=turn.session_id,
+        user=turn.user,
+        assistant=turn.assistant,
+        whispered=len(turn.injected),
+    )

@@ -1,0 +1,130 @@
+"""Routes for the person's own page: what it shows beyond the plain records of the other routes."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Path, Query
+
+from souffleur.knowledge.memory import Category, Kind, MemoryState
+from souffleur.knowledge.search.browsing import Wanted
+from souffleur.server.access import AgentId, Caller as Calling, Memory, Owner, UserId
+from souffleur.server.page.asked import Question, asked
+from souffleur.server.page.cards import Cards, matching, page_of, strongest
+from souffleur.server.page.figures import Figures, figures_of
+from souffleur.server.page.home import Caller, Home, caller_of, home_of
+from souffleur.server.page.names import Names, names_of
+from souffleur.server.page.said import Around, Said, Whispered, around, latest_said, whispered
+from souffleur.server.paging import Since, Until, learned
+from souffleur.server.schemas import CardsBody
+from souffleur.server.tokens import Role
+
+router = APIRouter(prefix="/api", tags=["page"])
+MAX_PAGE = 200
+"""Maximum cards of one page."""
+_READABLE = ("active", "pending")
+TurnId = Annotated[str, Path(description="The store's own id of a turn, as in evidence.")]
+
+
+@router.get("/me")
+async def me(memory: Memory, caller: Calling, user_id: UserId = None) -> Caller:
+    """Say who is calling: a user, or an admin, who names one elsewhere."""
+    if caller.role is not Role.ADMIN or user_id is not None:
+        caller.user(user_id)
+    return caller_of(memory, caller)
+
+
+@router.get("/home")
+async def home(memory: Memory, user_id: Owner) -> Home:
+    """Show what a user's page begins with: portrait, core and latest memories, counts."""
+    return await home_of(memory, user_id)
+
+
+async def _wanted(
+    memory: Memory,
+    user_id: Owner,
+    kind: Annotated[list[Kind] | None, Query()] = None,
+    category: Annotated[list[Category] | None, Query()] = None,
+    state: MemoryState | Literal["any"] = MemoryState.ACTIVE,
+    learned_by: AgentId = None,
+    since: Since = None,
+    until: Until = None,
+) -> Wanted:
+    earliest, latest = await learned(memory, user_id, since=since, until=until)
+    return Wanted(
+        user_id,
+        states=() if state == "any" else (state,),
+        kinds=tuple(kind or ()),
+        categories=tuple(category or ()),
+        agent_id=learned_by or None,
+        since=earliest,
+        until=latest,
+        now=_now(memory.clock(), state),
+    )
+
+
+Filtered = Annotated[Wanted, Depends(_wanted)]
+"""The user's memories that cards are asked for."""
+
+
+@router.get("/cards")
+async def cards(
+    memory: Memory,
+    wanted: Filtered,
+    order: Literal["newest", "oldest", "strongest"] = "newest",
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 60,
+    cursor: Annotated[str | None, Query(description="`next` of the page before.")] = None,
+) -> Cards:
+    """List memories as cards, in pages."""
+    if order == "strongest":
+        return await strongest(memory, wanted)
+    newest = order == "newest"
+    return await page_of(memory, wanted, limit=limit, cursor=cursor, newest_first=newest)
+
+
+@router.post("/cards/search", name="cards")
+async def found(memory: Memory, wanted: Filtered, body: CardsBody) -> Cards:
+    """List the memories that a text finds as cards, on one page."""
+    return await matching(memory, wanted, body.text)
+
+
+@router.get("/questions")
+async def questions(memory: Memory, user_id: Owner) -> list[Question]:
+    """List what waits for a user's yes, oldest first, in the words that it is about."""
+    return await asked(memory, user_id)
+
+
+@router.get("/names")
+async def names(memory: Memory, user_id: Owner) -> Names:
+    """Show the names in a user's latest memories, and what joins them."""
+    return await names_of(memory, user_id)
+
+
+@router.get("/figures")
+async def figures(memory: Memory, caller: Calling, user_id: Owner) -> Figures:
+    """Show a user's memories in numbers, what is due, and the latest runs: reads all of them."""
+    return await figures_of(memory, user_id, admin=caller.role is Role.ADMIN)
+
+
+@router.get("/turns")
+async def turns(
+    memory: Memory, user_id: Owner, limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 20
+) -> list[Said]:
+    """List a user's latest turns, newest first, with the number of memories whispered."""
+    return await latest_said(memory, user_id, limit=limit)
+
+
+@router.get("/turns/{turn_id}")
+async def turn(memory: Memory, user_id: Owner, turn_id: TurnId) -> Around:
+    """Show a turn, and what was said before and after it."""
+    return await around(memory, user_id, turn_id)
+
+
+@router.get("/turns/{turn_id}/whispered")
+async def why(memory: Memory, user_id: Owner, turn_id: TurnId) -> Whispered:
+    """Show what was whispered before a reply, and why each line."""
+    return await whispered(memory, user_id, turn_id)
+
+
+def _now(now: datetime, state: str) -> datetime | None:
+    """Return the time by which what has expired is left out; `None` if it is shown."""
+    return now if state in _READABLE else None

@@ -1,0 +1,230 @@
+"""Budget: how much may be asked of models on a day, by all users together and by each.
+
+What is used up is counted in the store, so that neither a restart nor another process forgets it.
+A call is counted before it is made, its dollars when they are known: calls never exceed a limit,
+dollars by what was under way at that moment.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from loguru import logger
+
+from souffleur.agents.model.chat import Chat, Reply, Request, Usage, asking_user
+from souffleur.errors import AnswerError, BudgetError, EndpointError, StoreError
+from souffleur.knowledge.store.runs import spending
+from souffleur.knowledge.store.runs.spending import EVERY_USER, KEPT_FOR, Spending
+
+if TYPE_CHECKING:
+    from souffleur.knowledge.store.ledger import Journal
+
+DAY = timedelta(days=1)
+MAX_TALLIES = 10_000
+"""Users whose spending is held in memory; that of others is read again."""
+_NOTHING = 1e-12
+"""Dollars that are left of a sum taken back."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What may be spent on a day; `None`: there is no limit."""
+
+    calls: int | None = None
+    dollars: float | None = None
+
+    @property
+    def is_set(self) -> bool:
+        """Whether there is any limit."""
+        return self.calls is not None or self.dollars is not None
+
+    def reached(self, calls: int, dollars: float) -> str:
+        """Return which limit is reached, as words; empty if none is.
+
+        >>> Limit(calls=2).reached(1, 9.0), Limit(calls=2).reached(2, 9.0)
+        ('', '2 of 2 calls')
+        >>> Limit(dollars=0.5).reached(1, 0.52)
+        '$0.52 of $0.50'
+        """
+        if self.calls is not None and calls >= self.calls:
+            return f"{calls:,} of {self.calls:,} calls"
+        if self.dollars is not None and dollars >= self.dollars:
+            return f"${dollars:,.2f} of ${self.dollars:,.2f}"
+        return ""
+
+
+class Budget:
+    """What may still be asked today. Days begin at midnight UTC."""
+
+    def __init__(
+        self,
+        journal: "Journal",
+        *,
+        store: Limit,
+        user: Limit,
+        clock: Callable[[], datetime],
+    ) -> None:
+        """`store` limits all users together, `user` each of them."""
+        self._journal = journal
+        self._store, self._user = store, user
+        self._clock = clock
+        self._writer = str(uuid4())
+        self._day: datetime | None = None
+        self._tallies: dict[str, Spending] = {}
+        """What was spent today, as last read."""
+        self._unwritten: dict[str, tuple[int, float]] = {}
+        """Calls, also those under way, and dollars that are not in the tallies yet."""
+        self._writing = asyncio.Lock()
+        self._refused_on: datetime | None = None
+
+    @property
+    def is_set(self) -> bool:
+        """Whether anything is limited."""
+        return self._store.is_set or self._user.is_set
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing may be asked for anybody any more today; empty if something may."""
+        return self._trouble(EVERY_USER)
+
+    @property
+    def summary(self) -> str:
+        """Whose budget is used up, as far as it is known without reading; empty if nobody's."""
+        if self.trouble:
+            return self.trouble
+        poor = sum(bool(self._trouble(user_id)) for user_id in self._tallies if user_id)
+        whose = "1 user" if poor == 1 else f"{poor:,} users"
+        return f"the budget of the day is used up for {whose}" if poor else ""
+
+    @property
+    def used(self) -> dict[str, tuple[float, float]]:
+        """What all users spent today, as last read, and the limit, for each unit that has one."""
+        key, limits = EVERY_USER, asdict(self._store)
+        known = self._tallies.get(key) if self._day == self._today() else None
+        spent = asdict(Limit())
+        if known:
+            now = known.plus(*self._unwritten.get(key, (0, 0.0)))
+            spent = {"calls": now.calls, "dollars": now.dollars}
+        return {
+            unit: (float(spent[unit] or 0), float(limit))
+            for unit, limit in limits.items()
+            if limit is not None
+        }
+
+    async def open(self) -> None:
+        """Read what was spent today, so that `trouble` and `used` are known."""
+        if self.is_set:
+            await self._open(EVERY_USER)
+
+    def trouble_of(self, user_id: str) -> str:
+        """Return why nothing may be asked for a user today, as far as is known without reading."""
+        return self.trouble or self._trouble(user_id)
+
+    async def check(self, user_id: str) -> None:
+        """Raise BudgetError if nothing may be asked for a user any more today."""
+        if not self.is_set:
+            return
+        await self._open(user_id)
+        if why := self.trouble_of(user_id):
+            self._refused_on = self._today()
+            left = self._today() + DAY - self._clock()
+            raise BudgetError(why, retryable=False, retry_after=left.total_seconds())
+
+    def take_renewal(self) -> bool:
+        """Return whether a day has begun since something was refused; only once."""
+        renewed = self._refused_on is not None and self._refused_on != self._today()
+        if renewed:
+            self._refused_on = None
+        return renewed
+
+    def metered(self, chat: Chat) -> Chat:
+        """Return a chat whose calls are counted, and refused once the budget is used up."""
+        if not self.is_set:
+            return chat
+
+        async def asked(request: Request) -> Reply:
+            user_id = asking_user()
+            keys = self._keys(user_id)
+            await self._open(user_id)
+            await self._read(keys)
+            await self.check(user_id)
+            self._note(keys, 1, 0.0)
+            dollars = 0.0
+            try:
+                reply = await chat(request)
+                dollars = reply.usage.cost
+                return reply
+            except (AnswerError, EndpointError) as error:
+                dollars = Usage.of(error.usage).cost
+                raise
+            finally:
+                self._note(keys, 0, dollars)
+                await self._write(keys)
+
+        return asked
+
+    def _trouble(self, key: str) -> str:
+        limit = self._user if key else self._store
+        if not limit.is_set or key not in self._tallies or self._day != (today := self._today()):
+            return ""
+        spent = self._tallies[key].plus(*self._unwritten.get(key, (0, 0.0)))
+        if not (why := limit.reached(spent.calls, spent.dollars)):
+            return ""
+        whose, until = "this user's" if key else "the", f"{today + DAY:%Y-%m-%d %H:%M} UTC"
+        return f"{whose} budget of the day is used up, {why}: turns wait until {until}"
+
+    async def _open(self, user_id: str) -> None:
+        """Read what was spent today, if it is not known."""
+        if self._day != self._today():
+            self._day, self._tallies, self._unwritten = self._today(), {}, {}
+            await spending.drop(self._journal, self._day - KEPT_FOR)
+        await self._read([key for key in self._keys(user_id) if key not in self._tallies])
+        self._forget_some()
+
+    async def _read(self, keys: Sequence[str]) -> None:
+        """Read what was spent today, by whatever process."""
+        for key in keys:
+            read = await spending.read(self._journal, self._today(), key)
+            known = self._tallies.get(key)
+            if known is None or read.revision > known.revision:
+                self._tallies[key] = read
+
+    async def _write(self, keys: tuple[str, ...]) -> None:
+        """Add to the store what is not in it yet; one write may do for several calls."""
+        async with self._writing:
+            for key in keys:
+                calls, dollars = self._unwritten.get(key, (0, 0.0))
+                if not calls and not dollars:
+                    continue
+                today, by = self._today(), self._writer
+                try:
+                    spent = await spending.add(self._journal, today, key, calls, dollars, by=by)
+                except StoreError as error:  # counted in memory meanwhile, and written next time
+                    logger.warning("what was spent is not on disk yet: {}", error)
+                    return
+                self._tallies[key] = spent
+                self._note((key,), -calls, -dollars)
+
+    def _note(self, keys: tuple[str, ...], calls: int, dollars: float) -> None:
+        for key in keys:
+            noted = self._unwritten.pop(key, (0, 0.0))
+            both = (noted[0] + calls, noted[1] + dollars)
+            if both[0] or abs(both[1]) > _NOTHING:
+                self._unwritten[key] = both
+
+    def _forget_some(self) -> None:
+        spare = (key for key in self._tallies if key and key not in self._unwritten)
+        for key in list(islice(spare, max(0, len(self._tallies) - MAX_TALLIES))):
+            del self._tallies[key]
+
+    def _keys(self, user_id: str) -> tuple[str, ...]:
+        whole = (EVERY_USER,) if self._store.is_set else ()
+        return (*whole, user_id) if self._user.is_set and user_id else whole
+
+    def _today(self) -> datetime:
+        now = self._clock().astimezone(UTC)
+        return now.replace(hour=0, minute=0, second=0, microsecond=0)

@@ -1,0 +1,91 @@
+"""The endpoints that a memory needs: a model and an embedder, and whether they answer."""
+
+from typing import TYPE_CHECKING
+
+from souffleur.agents.model.chat import Chat, Message, Request
+from souffleur.errors import AnswerError, EmbedderError, EndpointError, StoreError, is_outage
+from souffleur.knowledge.network.breaker import Breaker
+
+if TYPE_CHECKING:
+    from souffleur.knowledge.search.embedder import Embedder
+
+_PROBE = Request((Message("user", "Answer with the single word OK."),), "probe")
+
+
+class Endpoints:
+    """A model and an embedder, each behind a breaker. The model may be `None`."""
+
+    def __init__(self, chat: Chat | None, judging: Breaker, embedder: "Embedder") -> None:
+        """`chat` is the unguarded chat; elsewhere it is guarded by `judging`."""
+        self._chat = chat
+        self.judging = judging
+        self._embedder = embedder
+
+    @property
+    def breakers(self) -> tuple[Breaker, ...]:
+        """The breakers of the model and of the embedder."""
+        return (self.judging, self.embedding) if self.embedding else (self.judging,)
+
+    @property
+    def embedding(self) -> Breaker | None:
+        """The breaker of the embedder; `None` if it has none."""
+        return self._embedder.breaker
+
+    @property
+    def error(self) -> str:
+        """What is in trouble, since when and why; empty if nothing is."""
+        return "; ".join(breaker.trouble for breaker in self.breakers if breaker.trouble)
+
+    @property
+    def retry_in(self) -> float:
+        """Seconds until both may be asked; 0 if they may be asked now."""
+        return max(breaker.retry_in for breaker in self.breakers)
+
+    def let_try(self) -> None:
+        """Let the next request to each through, however recently one failed."""
+        for breaker in self.breakers:
+            breaker.let_try()
+
+    async def probe(self) -> None:
+        """Ask the model for a word. Raises EndpointError if it is in trouble, or misconfigured."""
+        if self._chat is None:
+            return
+        self.judging.let_try()
+        try:
+            with self.judging.attempt():
+                await self._chat(_PROBE)
+        except AnswerError:
+            return  # it answers
+        except EndpointError as error:
+            if not error.outage:  # nothing can be wrong with this request but the settings
+                self.judging.trip(error)
+            raise
+
+    async def probe_embedder(self) -> None:
+        """Embed a word. Raises EmbedderError."""
+        try:
+            await self._embedder.probe()
+        except EmbedderError as error:
+            if self.embedding and not error.outage:
+                self.embedding.trip(error)
+            raise
+
+    async def is_fault_of_request(self, error: Exception) -> bool:
+        """Return whether another request would have succeeded; asks the endpoint if unclear."""
+        if isinstance(error, StoreError):
+            return False
+        if not isinstance(error, EndpointError | EmbedderError):
+            return True
+        judging = isinstance(error, EndpointError)
+        if (judging and is_outage(error)) or self._is_known(error.outage):
+            return False
+        try:
+            await (self.probe() if judging else self.probe_embedder())
+        except (EndpointError, EmbedderError):
+            return False
+        return True
+
+    def _is_known(self, outage: bool) -> bool:
+        """Return whether it is known that an endpoint fails, so that none need be asked."""
+        failing = [breaker for breaker in self.breakers if breaker.outage]
+        return any(outage or breaker.retry_in for breaker in failing)

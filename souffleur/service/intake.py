@@ -1,0 +1,207 @@
+"""The intake: stores turns durably as they come, or as soon as the store is back."""
+
+import asyncio
+from collections.abc import Callable, Set as AbstractSet
+from dataclasses import dataclass, replace
+from datetime import datetime, tzinfo
+from threading import RLock
+from typing import TYPE_CHECKING
+
+from loguru import logger
+
+from souffleur.errors import MessageError, SouffleurError, StoreError, joined
+from souffleur.field_docs import explain_fields
+from souffleur.knowledge.identity import check_id
+from souffleur.knowledge.privacy.handling import Group
+from souffleur.knowledge.session import WindowRule
+from souffleur.knowledge.text.plain import is_blank
+from souffleur.knowledge.text.thinking import without_thinking
+from souffleur.knowledge.turn import Turn, turn_point_id
+from souffleur.messages import Content, read_content
+from souffleur.notices import unmarked
+from souffleur.times import moment_or_now
+
+if TYPE_CHECKING:
+    from souffleur.knowledge.store.ledger import Journal
+    from souffleur.service.outbox import Outbox
+
+
+@explain_fields
+@dataclass(frozen=True)
+class Receipt:
+    """The result of `observe`."""
+
+    turn_id: str
+    """The host's id of the turn, or a generated one."""
+    new: bool = True
+    """`False` if the same turn was observed before, or if there is nothing to store.
+
+    On a server, the former is not known yet: it is `True`.
+    """
+    error: str = ""
+    """What is wrong with this turn, the store or the judging; empty if nothing is."""
+    durable: bool = True
+    """Whether the turn is on disk. If not, and `new`, it is held until the store is back.
+
+    With a Qdrant server this is the disk of this machine, until the server has it.
+    """
+
+
+@dataclass(frozen=True)
+class Said:
+    """A turn as a host passes it, not checked yet."""
+
+    user_id: object
+    session_id: object
+    agent_id: object
+    turn_id: str
+    user: object
+    assistant: object
+    at: object
+
+
+class Intake:
+    """Writes turns; `wake(user_id)` is called for each new one."""
+
+    def __init__(
+        self,
+        journal: "Journal",
+        rule: WindowRule,
+        wake: Callable[[str], None],
+        outbox: "Outbox | None" = None,
+    ) -> None:
+        """Turns for a store that takes long to answer go into an `outbox`."""
+        self.outbox = outbox
+        self._journal = journal
+        self._rule = rule
+        self._wake = wake
+        self._late: list[Turn] = []
+        self._alone = RLock()
+        """Held while turns are written, as hosts observe from several threads."""
+
+    @property
+    def is_late(self) -> bool:
+        """Whether a turn is not in the store yet."""
+        return bool(self.outbox.waiting if self.outbox else self._late)
+
+    def take(self, turn: Turn) -> Receipt:
+        """Write a turn before returning; hold it in memory if the store fails. Never raises."""
+        if self.outbox:
+            why = self.outbox.put(turn, lambda kept: self._wake(kept.user_id))
+            return Receipt(turn.turn_id, error=why, durable=not why)
+        with self._alone:
+            late = self.write_late()
+            if late:  # what was said before must be written before
+                self._late.append(turn)
+                return Receipt(turn.turn_id, error=late, durable=False)
+            return self._write(turn)
+
+    def write_late(self) -> str:
+        """Try again to write what is held, in order; return why it failed, empty if it did not."""
+        if self.outbox:
+            self.outbox.retry()
+            return self.outbox.error
+        with self._alone:
+            late, self._late = self._late, []
+            for index, turn in enumerate(late):
+                receipt = self._write(turn)
+                if not receipt.durable:
+                    self._late += late[index + 1 :]
+                    return receipt.error
+        return ""
+
+    async def arrived(self, seconds: float | None = None, user_id: str | None = None) -> bool:
+        """Wait until turns (of a user) are in the store, for a time; return whether they are.
+
+        Ends early if the store cannot be written to.
+        """
+        if self.outbox is None:
+            return not self.write_late()
+        self.outbox.retry()
+        return await asyncio.to_thread(self.outbox.settle, seconds, user_id)
+
+    async def write_last(self, seconds: float) -> None:
+        """Write what is held for the last time. Raises StoreError if some of it is lost.
+
+        What an outbox has on this machine's disk is not lost; `seconds` is the time for the rest.
+        """
+        if self.outbox is None:
+            self._write_last()
+            return
+        await self.arrived(seconds)
+        await asyncio.to_thread(self.outbox.close)
+        if lost := self.outbox.unsafe:
+            raise StoreError(f"What was held in memory is lost, turns: {lost}. {self.outbox.error}")
+
+    def _write_last(self) -> None:
+        with self._alone:
+            if why := self.write_late():
+                lost, self._late = len(self._late), []
+                raise StoreError(f"What was held in memory is lost, turns: {lost}. {why}")
+
+    def _write(self, turn: Turn) -> Receipt:
+        try:
+            kept = self._journal.record(turn, self._rule)
+        except SouffleurError as error:
+            self._late.append(turn)
+            bound = logger.bind(user=turn.user_id, session=turn.session_id, turn=turn.turn_id)
+            bound.error("a turn is not on disk yet: {}", error)
+            return Receipt(turn.turn_id, error=str(error), durable=False)
+        if kept is None:
+            return Receipt(turn.turn_id, new=False)
+        self._wake(kept.user_id)
+        return Receipt(turn.turn_id)
+
+
+def turn_of(
+    said: Said,
+    *,
+    now: datetime,
+    zone: tzinfo,
+    injected: tuple[str, ...],
+    redacted: AbstractSet[Group],
+) -> tuple[Turn | None, str]:
+    """Return the checked turn, and warnings about it; `None` if it is blank.
+
+    Sensitive data of the `redacted` groups is masked.
+
+    Raises IdentityError for an invalid id, MessageError for contents that cannot be read.
+    """
+    user_id = check_id(said.user_id)
+    session_id = check_id(said.session_id, "session_id")
+    agent_id = check_id(said.agent_id, "agent_id")
+    check_id(said.turn_id, "turn_id")
+    user = words(said.user, "user")
+    assistant = without_thinking(unmarked(words(said.assistant, "assistant")))
+    if is_blank(user) and is_blank(assistant):
+        return None, ""
+    at, odd = moment_or_now(said.at, now=now, zone=zone)
+    turn = Turn(
+        id=turn_point_id(user_id, agent_id, session_id, said.turn_id),
+        turn_id=said.turn_id,
+        user_id=user_id,
+        agent_id=agent_id,
+        session_id=session_id,
+        at=at,
+        user=user,
+        assistant=assistant,
+        injected=injected,
+    )
+    return turn.masked(redacted) if redacted else turn, odd
+
+
+def words(value: Content, what: str) -> str:
+    """Return the text of a content. Raises MessageError, which says what it is the content of.
+
+    >>> words(None, "user"), words(["hi"], "user")
+    ('', 'hi')
+    """
+    try:
+        return read_content(value)
+    except MessageError as error:
+        raise MessageError(f"{what}: {error}") from None
+
+
+def with_error(receipt: Receipt, *errors: str) -> Receipt:
+    """Return the receipt with further errors."""
+    return replace(receipt, error=joined(receipt.error, *errors))

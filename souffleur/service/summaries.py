@@ -1,0 +1,223 @@
+"""The narrator: writes episodes and portraits in the background, and retries what fails."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from loguru import logger
+
+from souffleur.errors import NotFoundError, OutageError, StoreError, is_outage
+from souffleur.knowledge.identity import COMMON, EVERY_SPHERE, SHARED, knows
+from souffleur.knowledge.memory import Category, Memory, MemoryState
+from souffleur.knowledge.portrait_rule import PortraitStatus, why_due
+from souffleur.knowledge.session import Segment, SegmentState
+from souffleur.telemetry.log_lines import describe, trace_bug
+
+if TYPE_CHECKING:
+    from souffleur.agents.portrait_writer import ProfileWriter
+    from souffleur.agents.summarizer import ConversationSummarizer
+    from souffleur.knowledge.knowledge_base import KnowledgeBase
+
+MAX_NARRATION_PAUSE = 3600.0
+"""Maximum seconds between two attempts; it never gives up, but tries ever less often."""
+PORTRAIT_PAUSE = 86_400.0
+"""Seconds after a portrait that could not be written; the former one does meanwhile."""
+
+
+@dataclass(frozen=True)
+class PortraitSources:
+    """What the next version of a user's portrait in one sphere is written from."""
+
+    former: Memory | None
+    """The version in force; if none is, the latest in whatever state."""
+    versions: int
+    """The highest number of a version so far."""
+    status: PortraitStatus
+    episodes: list[Memory]
+    """Those since the portrait was written, oldest first."""
+
+
+@dataclass(frozen=True)
+class DuePortrait:
+    """A portrait to be written now."""
+
+    status: PortraitStatus
+    why: str
+
+    @property
+    def sphere(self) -> str:
+        """The sphere in which it is kept."""
+        return self.status.sphere
+
+
+class Narrator:
+    """Writes episodes of a user's waiting segments, then the portraits that are due."""
+
+    def __init__(
+        self,
+        knowledge: "KnowledgeBase",
+        summarizer: "ConversationSummarizer",
+        profile_writer: "ProfileWriter",
+        *,
+        pause: float,
+        clock: Callable[[], datetime],
+    ) -> None:
+        """`pause` is in seconds; it doubles with each failure."""
+        self._knowledge = knowledge
+        self._summarizer = summarizer
+        self._profile_writer = profile_writer
+        self._pause = pause
+        self._clock = clock
+
+    async def run(self, user_id: str) -> float | None:
+        """Do what is due; return the seconds until something should be retried, or `None`.
+
+        Raises an outage of an endpoint or the store: then everything waits.
+        """
+        waiting = await self._knowledge.known.sessions.waiting_segments(user_id)
+        pauses = [await self._summarise(segment) for segment in waiting]
+        pauses += [await self._write_due(one) for one in await self.due(user_id)]
+        if not self._knowledge.raw_days:
+            await self._knowledge.sessions.expire(self._clock(), 0)
+        return min((pause for pause in pauses if pause is not None), default=None)
+
+    async def due(self, user_id: str) -> list[DuePortrait]:
+        """Return the portraits of a user that must be written now, by sphere.
+
+        There may be one in the common sphere, and one in that of each persona that knows only its
+        own. Episodes and portraits are read once for all of them.
+        """
+        knowledge = self._knowledge.known
+        episodes = await knowledge.list(user_id, category=Category.EPISODE)
+        portraits = await knowledge.portraits(user_id, EVERY_SPHERE)
+        spheres = {one.sphere for one in (*episodes, *portraits) if one.sphere != SHARED}
+        found = []
+        for sphere in sorted({COMMON} | spheres):
+            status = await knowledge.sessions.portrait_status(user_id, sphere)
+            sources = select_sources(portraits, episodes, status)
+            if why := why_due(sources.former, sources.episodes, status, self._clock()):
+                found.append(DuePortrait(status, why))
+        return found
+
+    async def write_portrait(self, user_id: str, why: str, sphere: str = COMMON) -> Memory:
+        """Write a new portrait in a sphere, due or not.
+
+        Raises NotFoundError if nothing is known of the user, and what asking the model raises.
+        """
+        sessions = self._knowledge.sessions
+        sources, now = await self._read_sources(user_id, sphere), self._clock()
+        former, episodes = sources.former, sources.episodes
+        if not (former or episodes or await self._knowledge.list(user_id, now=now, sphere=sphere)):
+            raise NotFoundError(
+                f"nothing is known of {user_id!r} yet: there is no portrait to write"
+            )
+        portrait = await self._profile_writer.run(
+            user_id, former, episodes, why=why, now=now, sphere=sphere, versions=sources.versions
+        )
+        until = max((one.created_at for one in episodes), default=sources.status.until)
+        await sessions.save_portrait_status(
+            PortraitStatus(user_id=user_id, sphere=sphere, until=until)
+        )
+        return portrait
+
+    async def _summarise(self, segment: Segment) -> float | None:
+        waits = self._left(segment.retry_at)
+        if waits is not None:
+            return waits
+        sessions = self._knowledge.sessions
+        try:
+            episode_id = await self._summarizer.run(segment)
+        except StoreError:
+            raise
+        except Exception as error:
+            if is_outage(error):
+                await self._note_outage(segment, error)
+                raise
+            return await self._later(segment, error)
+        state = SegmentState.WRITTEN if episode_id else SegmentState.SMALL_TALK
+        (now,) = await sessions.get([segment.id])
+        if now.version != segment.version:  # a reply was replaced meanwhile
+            state = SegmentState.WAITING
+        done = {"state": state, "episode_id": episode_id, "error": "", "retry_at": None}
+        await sessions.save([now.model_copy(update=done)])
+        return 0.0 if state is SegmentState.WAITING else None
+
+    async def _later(self, segment: Segment, error: Exception) -> float:
+        pause = self._wait(segment.tries)
+        failed = {"tries": segment.tries + 1, "error": describe(error)}
+        at = self._clock() + timedelta(seconds=pause)
+        failed_segment = segment.model_copy(update={**failed, "retry_at": at})
+        await self._knowledge.sessions.save([failed_segment])
+        _log(error, segment.user_id, "a segment waits to be summarised", failed_segment.tries)
+        return pause
+
+    async def _note_outage(self, segment: Segment, error: Exception) -> None:
+        """Note why a segment waits; an outage does not count as an attempt."""
+        if not isinstance(error, OutageError):
+            noted = segment.model_copy(update={"error": describe(error)})
+            await self._knowledge.sessions.save([noted])
+
+    async def _write_due(self, due: DuePortrait) -> float | None:
+        status = due.status
+        waits = self._left(status.retry_at, PORTRAIT_PAUSE)
+        if waits is not None:
+            return waits
+        try:
+            await self.write_portrait(status.user_id, due.why, due.sphere)
+        except StoreError:
+            raise
+        except Exception as error:
+            if is_outage(error):
+                raise
+            failed = {"tries": status.tries + 1, "error": describe(error)}
+            at = self._clock() + timedelta(seconds=PORTRAIT_PAUSE)
+            await self._knowledge.sessions.save_portrait_status(
+                status.model_copy(update={**failed, "retry_at": at})
+            )
+            _log(error, status.user_id, "the portrait waits to be written", status.tries + 1)
+            return PORTRAIT_PAUSE
+        return None
+
+    async def _read_sources(self, user_id: str, sphere: str) -> PortraitSources:
+        knowledge = self._knowledge
+        portraits = await knowledge.portraits(user_id, sphere)
+        episodes = await knowledge.list(user_id, category=Category.EPISODE, sphere=sphere)
+        status = await knowledge.sessions.portrait_status(user_id, sphere)
+        return select_sources(portraits, episodes, status)
+
+    def _left(
+        self, retry_at: datetime | None, longest: float = MAX_NARRATION_PAUSE
+    ) -> float | None:
+        left = (retry_at - self._clock()).total_seconds() if retry_at else 0.0
+        # No pause is longer: this was noted by a clock that was ahead.
+        return left if 0 < left <= longest else None
+
+    def _wait(self, tries: int) -> float:
+        return min(self._pause * 2.0 ** min(tries, 30), MAX_NARRATION_PAUSE)
+
+
+def select_sources(
+    portraits: Sequence[Memory], episodes: Sequence[Memory], status: PortraitStatus
+) -> PortraitSources:
+    """Return what the portrait that a status belongs to is written from.
+
+    `portraits` are newest first, `episodes` oldest first; both may be of several spheres.
+    """
+    sphere, until = status.sphere, status.until
+    versions = [one for one in portraits if knows(sphere, one.sphere)]
+    # Of a version that was taken back, the former is in force again.
+    in_force = [one for one in versions if one.state in {MemoryState.ACTIVE, MemoryState.PENDING}]
+    known = [one for one in episodes if knows(sphere, one.sphere)]
+    return PortraitSources(
+        former=next(iter(in_force or versions), None),
+        versions=max((int(one.data.get("version", 0)) for one in versions), default=0),
+        status=status,
+        episodes=[one for one in known if until is None or one.created_at > until],
+    )
+
+
+def _log(error: Exception, user_id: str, what: str, tries: int) -> None:
+    bound = logger.bind(user=user_id, tries=tries)
+    bound.warning("{}: {}", what, describe(error))
+    trace_bug(bound, error)

@@ -1,0 +1,188 @@
+"""The source of time: a clock, a steady count of seconds, and sleeping."""
+
+import asyncio
+import re
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from zoneinfo import ZoneInfo
+
+from souffleur.errors import MessageError
+
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    """Return the time of the system's clock, which may be set and may jump."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class TimeSource:
+    """The only source of time in a Souffleur."""
+
+    now: Clock = utc_now
+    steady: Callable[[], float] = time.monotonic
+    """Returns seconds since an arbitrary moment; never jumps."""
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    """Waits for a number of seconds."""
+
+
+def from_clock(clock: Clock) -> TimeSource:
+    """Return a time source whose steady seconds follow the given clock.
+
+    A clock out of order, in the year 1 or 9999, shows the nearest moment that may be said.
+    """
+    return TimeSource(lambda: _in_range(clock()), lambda: clock().timestamp())
+
+
+def _in_range(moment: datetime) -> datetime:
+    """Return the moment, or the nearest one of `YEARS`, with room for weeks before and after.
+
+    >>> str(_in_range(datetime.min.replace(tzinfo=UTC)))
+    '1900-02-01 00:00:00+00:00'
+    """
+    if moment.year in YEARS:
+        return moment
+    first = moment.year < YEARS[0]
+    return moment.replace(year=YEARS[0 if first else -1], month=2 if first else 12, day=1)
+
+
+Moment = datetime | str | float
+"""A datetime, an ISO 8601 string, or seconds, milli-, micro- or nanoseconds since 1970."""
+
+YEARS = range(1900, 2200)
+"""Calendar years in which something can have been said."""
+MAX_ZONES = 10_000
+"""Number of users whose time zone is remembered."""
+NOW_TAKEN = "; now was taken"
+"""How a warning about a time ends that was replaced by now."""
+_FORMS = "a datetime, an ISO 8601 string or seconds or milliseconds since 1970"
+_LATEST = datetime(YEARS.stop, 1, 1, tzinfo=UTC).timestamp()
+"""Seconds since 1970 that are no time any more: such a number counts smaller parts."""
+_PARTS = (1, 10**3, 10**6, 10**9)
+"""How many parts of a second are counted by those who count since 1970."""
+_COUNTED = re.compile(r"[+-]?[0-9]{9,19}(?:\.[0-9]*)?")
+"""A number of seconds or parts of them in a text; eight digits are a day by ISO 8601."""
+
+
+class KnownZones:
+    """The time zones of the users seen last, so that a turn need not wait for a server. Bounded."""
+
+    def __init__(self) -> None:
+        self._zones: dict[str, ZoneInfo] = {}
+
+    def note(self, user_id: str, zone: ZoneInfo) -> None:
+        """Remember the zone of a user."""
+        if len(self._zones) >= MAX_ZONES:
+            self._zones = {}
+        self._zones[user_id] = zone
+
+    def of(self, user_id: str) -> ZoneInfo | None:
+        """Return the zone of a user, if it is known."""
+        return self._zones.get(user_id)
+
+
+def read_moment(value: object) -> datetime:
+    """Return the moment that a value names, without a time zone if the value has none.
+
+    Raises MessageError for anything else, and for a year that is not in `YEARS`.
+
+    >>> str(read_moment("2026-01-03T10:00Z")), str(read_moment("2026-01-03 10:00"))
+    ('2026-01-03 10:00:00+00:00', '2026-01-03 10:00:00')
+    >>> str(read_moment(1767434400)), str(read_moment("1767434400000"))
+    ('2026-01-03 10:00:00+00:00', '2026-01-03 10:00:00+00:00')
+    """
+    moment = parse(value)
+    if moment is None:
+        raise MessageError(f"{_shown(value)} is no time: give {_FORMS}")
+    if moment.year not in YEARS:
+        raise MessageError(f"{_shown(value)} is in the year {moment.year}: give {_FORMS}")
+    return moment
+
+
+def to_minute(moment: datetime, zone: tzinfo) -> str:
+    """Return a moment as a clock in that zone shows it, to the minute.
+
+    >>> to_minute(datetime(2026, 1, 3, 23, tzinfo=UTC), ZoneInfo("Asia/Shanghai"))
+    '2026-01-04 07:00'
+    """
+    return f"{moment.astimezone(zone):%Y-%m-%d %H:%M}"
+
+
+def moment_or_now(value: object, *, now: datetime, zone: tzinfo) -> tuple[datetime, str]:
+    """Return when something was said, and a warning about it; now if nothing was given.
+
+    A time without a zone is taken to be in `zone`; an invalid one is replaced by now.
+    """
+    try:
+        return moment(value, now=now, zone=zone), ""
+    except MessageError as error:
+        return now, f"{error}{NOW_TAKEN}"
+
+
+def moment(value: object, *, now: datetime, zone: tzinfo) -> datetime:
+    """Return when something was said; now if nothing was given.
+
+    A time without a zone is taken to be in `zone`. Raises MessageError for an invalid one.
+    """
+    if value is None:
+        return now
+    try:
+        found = read_moment(value)
+    except MessageError as error:
+        raise MessageError(f"`at`: {error}") from None
+    return found if found.utcoffset() is not None else found.replace(tzinfo=zone)
+
+
+def lacks_zone(value: object) -> bool:
+    """Return whether a value is a time without a time zone.
+
+    >>> lacks_zone("2026-01-03"), lacks_zone("2026-01-03T10:00Z"), lacks_zone(None)
+    (True, False, False)
+    """
+    found = parse(value)
+    return found is not None and found.utcoffset() is None
+
+
+def is_moment(value: object) -> bool:
+    """Return whether a value names a moment in one of `YEARS`.
+
+    >>> is_moment("2026-01-03"), is_moment("today"), is_moment(None)
+    (True, False, False)
+    """
+    found = parse(value)
+    return found is not None and found.year in YEARS
+
+
+def parse(value: object) -> datetime | None:
+    """Return the moment that a value names, without a time zone if it has none; `None` if none."""
+    if isinstance(value, datetime):
+        return value
+    try:
+        if isinstance(value, str) and _COUNTED.fullmatch(value.strip()):
+            return _since_1970(float(value))
+        if isinstance(value, str):
+            return datetime.fromisoformat(value.strip())
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return _since_1970(value)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None
+
+
+def _since_1970(number: float) -> datetime | None:
+    """Return the moment of a number of seconds, or of such parts as its size tells.
+
+    >>> {str(_since_1970(1767434400 * parts)) for parts in _PARTS}
+    {'2026-01-03 10:00:00+00:00'}
+    """
+    found = (number / parts for parts in _PARTS if abs(number) < _LATEST * parts)
+    seconds = next(found, None)
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"a value of the type {type(value).__name__}"

@@ -1,1 +1,0 @@
-"""What is put into the prompt, and how it is rendered."""

@@ -14,7 +14,7 @@ export PIP_NO_WARN_SCRIPT_LOCATION := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test suite coverage lint fix methods docs evals speed soak lowest lock clean
+.PHONY: help demo test suite coverage lint fix docs evals speed soak lowest lock clean
 
 help:  ## What there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -57,12 +57,6 @@ lint: $(READY)  ## Style and types
 fix: $(READY)  ## Mend what can be mended by machine
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
-
-methods: $(READY)  ## Write the methods of BlockingSouffleur and the clients anew, from those of Souffleur
-	@$(BIN)/python tests/blocking_methods.py
-	@$(BIN)/python -m tests.client_methods
-	@$(BIN)/ruff check --quiet --select I --fix souffleur/blocking souffleur/client
-	@$(BIN)/ruff format --quiet souffleur/blocking souffleur/client
 
 docs: $(READY)  ## Write the tables of docs/settings.md, commands.md and sizing.md anew, from the code
 	@$(BIN)/python -m tests.reference_pages

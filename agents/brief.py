@@ -7,7 +7,6 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from souffleur.agents.fields import by_handle
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.memory import Category, Memory, Speaker
 from souffleur.knowledge.operation import Add, Said, Verdict
 from souffleur.knowledge.people import Person, PersonaCard
@@ -24,7 +23,6 @@ NONE = {"en": "(none)", "zh": "（无）", "ja": "（なし）"}
 _SAYS = {"en": ": ", "zh": "：", "ja": "："}
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Persona:
     """The names of the user and the persona, and the user's time zone and language."""

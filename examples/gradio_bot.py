@@ -4,7 +4,7 @@ import os
 
 from openai import OpenAI
 
-from souffleur import BlockingSouffleur, Souffleur
+from souffleur import BlockingSouffleur
 
 PERSONA = "You are Mo, a cheerful barista. Answer in a sentence or two.\n\n"
 
@@ -35,5 +35,5 @@ class Bot:
 if __name__ == "__main__":
     import gradio
 
-    with Souffleur.open_blocking(schedule=True) as memory:
+    with BlockingSouffleur.open(schedule=True) as memory:
         gradio.ChatInterface(Bot(memory).reply).launch()

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from weakref import WeakValueDictionary
 
 from souffleur.errors import NotFoundError, UndoError
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge import undo
 from souffleur.knowledge.decay import by_age, effective, near_expiries
 from souffleur.knowledge.forgetting.request import MOST_DOUBTFUL, Doubt, JudgeTold, doubts_of
@@ -118,7 +117,6 @@ TURNS_AT_ONCE = 8
 """Likewise where the event loop waits while they are embedded, 1 ms each."""
 
 
-@explain_fields
 class KnowledgeBase:
     """The memories of all users in one store, with their history.
 

@@ -6,14 +6,12 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.text.plain import clean, is_blank
 
 SCHEMA_VERSION = 1
 """Version of the payload below; stored with the data."""
 
 
-@explain_fields
 class Category(StrEnum):
     """The decay class of a memory: the row of the policy's table that applies to it."""
 
@@ -31,7 +29,6 @@ class Category(StrEnum):
     """Know-how and lessons, which fade slowest."""
 
 
-@explain_fields
 class Kind(StrEnum):
     """What a memory is about."""
 
@@ -74,7 +71,6 @@ PROCEDURAL = frozenset({Kind.SKILL, Kind.WORKFLOW, Kind.EXPERIENCE, Kind.LESSON}
 """Kinds that are know-how; they belong to the category `skill` and decay slowest."""
 
 
-@explain_fields
 class MemoryState(StrEnum):
     """The state of a memory; only `active` ones are read by default."""
 
@@ -90,7 +86,6 @@ class MemoryState(StrEnum):
     """Forgotten; can be restored for a year."""
 
 
-@explain_fields
 class Source(StrEnum):
     """The origin of a memory."""
 
@@ -104,7 +99,6 @@ class Source(StrEnum):
     """Brought from another system."""
 
 
-@explain_fields
 class Speaker(StrEnum):
     """The author of a message."""
 
@@ -114,7 +108,6 @@ class Speaker(StrEnum):
     """The companion."""
 
 
-@explain_fields
 class Due(StrEnum):
     """The next thing that must happen to a memory."""
 
@@ -198,7 +191,6 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_enum_values=False)
 
 
-@explain_fields
 class Evidence(Frozen):
     """A quotation that a memory is based on."""
 
@@ -216,7 +208,6 @@ class Evidence(Frozen):
     """The host's own id of the turn, unique in its session; empty like `session_id`."""
 
 
-@explain_fields
 class Relation(Frozen):
     """A link to another memory."""
 
@@ -228,7 +219,6 @@ class Relation(Frozen):
     """From 0 to 1."""
 
 
-@explain_fields
 class Memory(Frozen):
     """One memory, one Qdrant point. Its vector is the embedding of `content`."""
 

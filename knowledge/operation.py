@@ -7,7 +7,6 @@ from uuid import UUID, uuid5
 
 from pydantic import AfterValidator, AwareDatetime, Field
 
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.memory import (
     Category,
@@ -63,7 +62,6 @@ def is_id(text: str) -> bool:
         return False
 
 
-@explain_fields
 class Importance(StrEnum):
     """A judge's estimate of importance; the policy turns it into a number."""
 
@@ -293,7 +291,6 @@ Op = Annotated[
 ]
 
 
-@explain_fields
 class ActorKind(StrEnum):
     """The kind of author of a verdict."""
 
@@ -323,7 +320,6 @@ class ActorKind(StrEnum):
     """Another system, whose file was imported."""
 
 
-@explain_fields
 class Actor(Frozen):
     """The author of a verdict."""
 
@@ -335,7 +331,6 @@ class Actor(Frozen):
     """The name and content hash of the prompt that was used."""
 
 
-@explain_fields
 class Said(Frozen):
     """One message of the turns that a verdict is about."""
 
@@ -353,7 +348,6 @@ class Said(Frozen):
     """The host's own id of the turn."""
 
 
-@explain_fields
 class Verdict(Frozen):
     """A decision about one user's memories, with everything that the checks need."""
 
@@ -391,7 +385,6 @@ class Verdict(Frozen):
     """What the verdict cost: calls, input_tokens, output_tokens, and cost in dollars."""
 
 
-@explain_fields
 class Refusal(StrEnum):
     """The reason why an op was not carried out."""
 
@@ -429,7 +422,6 @@ class Refusal(StrEnum):
     """The memory was changed by another process between judging and writing."""
 
 
-@explain_fields
 class Change(Frozen):
     """One memory before and after an op; `before` is `None` if the op created it."""
 
@@ -445,7 +437,6 @@ WORDLESS = {"details": PURGED, "reason": "", "quote": "", "detail": ""}
 """The fields of an entry whose words were erased."""
 
 
-@explain_fields
 class LedgerEntry(Frozen):
     """The result of one op: a line of the ledger."""
 
@@ -508,7 +499,6 @@ class LedgerEntry(Frozen):
 LedgerEntries = list[LedgerEntry]
 
 
-@explain_fields
 class Recorded(Frozen):
     """A ledger entry, and its place in the ledger of its store."""
 

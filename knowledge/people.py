@@ -13,7 +13,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import AfterValidator, AwareDatetime, Field, ValidationError
 
 from souffleur.errors import SettingsError
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.identity import COMMON, own_sphere
 from souffleur.knowledge.memory import Frozen, Number
 from souffleur.knowledge.operation import IDS_KNOWN, derive_id
@@ -61,7 +60,6 @@ Name = Annotated[str, AfterValidator(check_name)]
 Zone = Annotated[str, AfterValidator(check_zone)]
 
 
-@explain_fields
 class Person(Frozen):
     """A user as introduced by the host. `None` means the value from the settings."""
 
@@ -86,7 +84,6 @@ class Person(Frozen):
         return _former(self.title, [one.title for one in self.earlier])
 
 
-@explain_fields
 class PersonaCard(Frozen):
     """A persona as introduced by the host."""
 
@@ -127,7 +124,6 @@ Introduced = TypeVar("Introduced", Person, PersonaCard)
 _NAMES: dict[type[Frozen], str] = {Person: "title", PersonaCard: "name"}
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Everybody:
     """All introduced users and personas, by their ids."""

@@ -9,12 +9,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.memory import Category, Frozen, Kind
 from souffleur.knowledge.operation import Importance
 
 
-@explain_fields
 class DecayRule(Frozen):
     """The decay of one category. Values are effective values, times are in days."""
 
@@ -44,7 +42,6 @@ class Reinforcement(Frozen):
     ceiling: float = math.inf
 
 
-@explain_fields
 class Policy(Frozen):
     """One scale of importance, with the rules for decay, reinforcement and review."""
 

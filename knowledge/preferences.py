@@ -7,14 +7,12 @@ from functools import lru_cache
 from pydantic import AwareDatetime, ValidationError
 
 from souffleur.errors import SettingsError
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.memory import Frozen
 from souffleur.knowledge.operation import IDS_KNOWN, derive_id
 from souffleur.knowledge.store.engine.collection import Point
 from souffleur.knowledge.store.reading import describe_faults, read
 
 
-@explain_fields
 class Preferences(Frozen):
     """What a user wants of the memory."""
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from pydantic import Field
 
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.memory import Frozen, Instant, Number, Speaker, Text
 from souffleur.knowledge.operation import Said, derive_id
 from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
@@ -26,7 +25,6 @@ def shorten(text: str) -> str:
     return clip(name_media(text), MAX_MESSAGE_LENGTH)
 
 
-@explain_fields
 class TurnState(StrEnum):
     """The state of a turn."""
 
@@ -38,7 +36,6 @@ class TurnState(StrEnum):
     """Judging failed three times; the turn is judged again only on request."""
 
 
-@explain_fields
 class Turn(Frozen):
     """One exchange, as it was said."""
 

@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from souffleur.agents.brief import Persona
     from souffleur.agents.model.chat import Chat, Message, Reply, Request, Usage
     from souffleur.api import Souffleur
-    from souffleur.blocking.memory import BlockingSouffleur
     from souffleur.cast import Cast
     from souffleur.errors import (
         AnswerError,
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
         UndoError,
         UnreadableError,
     )
+    from souffleur.faces import BlockingSouffleur
     from souffleur.health import Health
     from souffleur.integrations.importers.arriving import ImportSource
     from souffleur.knowledge.forgetting.trace import TopicPreview, Trace
@@ -95,7 +95,7 @@ _HOMES = {
     "BackupError": "souffleur.errors",
     "BackupManifest": "souffleur.knowledge.store.backup_file",
     "BlockingError": "souffleur.errors",
-    "BlockingSouffleur": "souffleur.blocking.memory",
+    "BlockingSouffleur": "souffleur.faces",
     "BudgetError": "souffleur.errors",
     "Cast": "souffleur.cast",
     "Category": "souffleur.knowledge.memory",

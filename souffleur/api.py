@@ -14,7 +14,6 @@ from loguru import logger
 from pydantic import ValidationError
 
 from souffleur.agents.brief import Persona, persona_of
-from souffleur.blocking.memory import BlockingSouffleur
 from souffleur.cast import Cast, usual
 from souffleur.errors import (
     AnswerError,
@@ -27,7 +26,6 @@ from souffleur.errors import (
     TransferError,
     UndoError,
 )
-from souffleur.field_docs import explain_fields
 from souffleur.health import Health
 from souffleur.knowledge.identity import EVERY_SPHERE, PERSONAS, check_id, own_sphere
 from souffleur.knowledge.memory import Category, Kind, Memories, Memory, MemoryState
@@ -110,7 +108,6 @@ RETELL_SECONDS = 60.0
 """Seconds that a model has to write episodes and portraits anew, when something is forgotten."""
 
 
-@explain_fields
 class Souffleur:
     """Memory for a companion.
 
@@ -165,25 +162,6 @@ class Souffleur:
             overrides["embedder"], embedder = embedder, None
         chosen = change_settings(settings, **overrides) if settings else load_settings(**overrides)
         return Opening(cls, chosen, chat, from_clock(clock) if clock else TimeSource(), embedder)
-
-    @classmethod
-    def open_blocking(
-        cls,
-        settings: Settings | None = None,
-        *,
-        chat: "Chat | None" = None,
-        clock: Clock | None = None,
-        embedder: "Embedder | str | None" = None,
-        **overrides: Any,
-    ) -> BlockingSouffleur:
-        """Open as `open` does, for a host without an event loop; return when all is open.
-
-        Use it with `with`, or close it yourself. A call from within an event loop blocks that
-        loop. Raises the same errors as `open`.
-        """
-        return BlockingSouffleur(
-            cls.open(settings, chat=chat, clock=clock, embedder=embedder, **overrides)
-        )
 
     async def recall(
         self,

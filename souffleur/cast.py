@@ -4,12 +4,10 @@ from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from souffleur.agents.brief import Persona, persona_of
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.people import Everybody, sphere_of
 from souffleur.settings import Settings
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Cast:
     """All users and personas introduced by now, read once for showing many records."""

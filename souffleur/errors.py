@@ -30,7 +30,6 @@ SouffleurError
 
 from collections.abc import Mapping
 
-from souffleur.field_docs import explain_fields
 
 
 class SouffleurError(Exception):
@@ -89,7 +88,6 @@ class UndoError(SouffleurError):
     """The change cannot be taken back as things stand."""
 
 
-@explain_fields
 class EmbedderError(SouffleurError):
     """The embedder failed, or answered with other rows than asked for."""
 
@@ -105,7 +103,6 @@ class PromptError(SouffleurError):
     """A prompt is missing, or was rendered without one of its names."""
 
 
-@explain_fields
 class EndpointError(SouffleurError):
     """The model's endpoint failed: network, status, time-out."""
 
@@ -149,7 +146,6 @@ def is_outage(error: Exception) -> bool:
     return isinstance(error, EndpointError | EmbedderError) and error.outage
 
 
-@explain_fields
 class AnswerError(SouffleurError):
     """The model answered, but not in the shape asked for."""
 
@@ -171,7 +167,6 @@ class BlockingError(SouffleurError):
     """A blocking memory is closed, was forked, or is called by its own thread."""
 
 
-@explain_fields
 class RemoteError(SouffleurError):
     """The server of a client cannot be reached, or refuses."""
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from souffleur.errors import joined
-from souffleur.field_docs import explain_fields
 
 
 @dataclass
@@ -15,7 +14,6 @@ class Replies:
     """Why the latest one was not read, or in part; empty if it was."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Health:
     """The health of a Souffleur at one moment."""

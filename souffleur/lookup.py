@@ -8,7 +8,6 @@ from zoneinfo import ZoneInfo
 
 from souffleur.agents.brief import Persona
 from souffleur.errors import MessageError, QueryError
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.identity import EVERY_SPHERE, check_id
 from souffleur.knowledge.memory import Category, Kind, Memories, MemoryState
 from souffleur.knowledge.search.browsing import Wanted, count
@@ -29,7 +28,6 @@ READABLE = (MemoryState.ACTIVE, MemoryState.PENDING)
 """States in which a memory can expire before a run archives it."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Stats:
     """How many memories a user has."""

@@ -4,7 +4,6 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import groupby
 
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.memory import Frozen, MemoryState
 from souffleur.knowledge.operation import ActorKind, LedgerEntry, Recorded
 from souffleur.knowledge.text.plain import single_line
@@ -87,7 +86,6 @@ _VIEW = {"en": "view", "zh": "查看", "ja": "表示"}
 _UNDO = {"en": "undo", "zh": "撤销", "ja": "元に戻す"}
 
 
-@explain_fields
 class Notice(Frozen):
     """What one turn, or several that were judged together, has changed."""
 

@@ -22,7 +22,6 @@ from pydantic import (
 
 from souffleur.agents.model.address import check_extra_body, parse_extra_body
 from souffleur.errors import SettingsError
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.privacy.addresses import bare_address, host_of
 from souffleur.knowledge.privacy.handling import Group
 
@@ -51,7 +50,6 @@ Treatment = Literal["redact", "refuse", "keep"]
 _URL_FIELDS = frozenset({"base_url", "embedder_base_url", "qdrant_url", "upstream_url"})
 
 
-@explain_fields
 class Settings(BaseModel):
     """All settings. Each field is also read from SOUFFLEUR_<NAME> by `load_settings`.
 

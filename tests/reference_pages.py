@@ -16,7 +16,7 @@ from typer.main import get_command
 
 from souffleur.cli import app
 from souffleur.evals.speed import sizing
-from souffleur.field_docs import fields_in
+from tests.fields import fields_in
 from souffleur.settings import Settings, variable_of
 
 DOCS = Path(__file__).parent.parent / "docs"

@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from souffleur import Souffleur
+from souffleur import BlockingSouffleur, Souffleur
 from souffleur.integrations.langchain import SouffleurStore, Talk
 from souffleur.proxy.app import make_proxy
 from souffleur.server.app import make_app
@@ -138,7 +138,7 @@ async def test_a_web_service(endpoint: Stub) -> None:
 def test_a_page_without_an_event_loop(endpoint: Stub) -> None:
     """The function that Gradio calls answers, with the talk so far and what is remembered."""
     bot: Any = example("gradio_bot")
-    with Souffleur.open_blocking() as memory:
+    with BlockingSouffleur.open() as memory:
         page = bot.Bot(memory)
         assert page.reply("I like tea", []) == "I like tea? Sure."
         memory.flush(10)

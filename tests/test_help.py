@@ -1,17 +1,16 @@
-"""`help` says what each public class is, field by field."""
+"""The source of each public class explains its fields, where an editor shows them."""
 
 import ast
 import dataclasses
 import enum
 import inspect
-import pydoc
 import re
 import textwrap
 
 import pytest
 
 import souffleur
-from souffleur.field_docs import explain_fields
+from tests.fields import fields_in
 
 CLASSES = {
     name: found for name in souffleur.__all__ if isinstance(found := getattr(souffleur, name), type)
@@ -37,45 +36,8 @@ def fields_of(cls: type) -> set[str]:
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_each_field_is_explained(name: str) -> None:
-    """Below the name of each field, `help` has a text of its own."""
-    shown = pydoc.plain(pydoc.render_doc(CLASSES[name]))
-    told = set(re.findall(r"(?m)^ \|      (\w+)(?:[:= ].*)?\n \|          \S", shown))
+    """Below each field stands a text of its own."""
+    own = [one for one in CLASSES[name].__mro__ if one.__module__.startswith("souffleur.")]
+    trees = [ast.parse(textwrap.dedent(inspect.getsource(one))).body[0] for one in own]
+    told = {re.split(r"\W", field)[0] for tree in trees for field, _ in fields_in(tree)}
     assert fields_of(CLASSES[name]) - told == set()
-
-
-def test_help_of_settings_says_how_to_set_them() -> None:
-    """The class says by which variable a field is read, the field what it means and its default."""
-    shown = pydoc.plain(pydoc.render_doc(souffleur.Settings))
-    assert "Each field is also read from SOUFFLEUR_<NAME>" in shown
-    assert "judge_every: int = Field(default=1, ge=0, le=20)" in shown
-    assert "Number of turns of a session judged together." in shown
-
-
-def test_a_class_without_source_keeps_its_docstring() -> None:
-    """Where there is no source to read, as in a bundle, `help` has what it had."""
-    names: dict[str, type] = {}
-    exec("class Cup:\n    '''A cup.'''\n    size: int = 1\n    '''Cl.'''", names)
-    assert explain_fields(names["Cup"]).__doc__ == "A cup."
-
-
-def test_fields_are_read_when_asked_for() -> None:
-    """A class and its instances have one docstring, a subclass its own."""
-
-    @explain_fields
-    class Cup:
-        """A cup."""
-
-        size: int = 1
-        """Centilitres,
-
-        or more.
-        """
-        _hot = True
-        """Not for others."""
-
-    class Mug(Cup):
-        pass
-
-    whole = "A cup.\n\nFields:\n    size: int = 1\n        Centilitres,\n\n        or more."
-    assert Cup.__doc__ == Cup().__doc__ == whole
-    assert Mug.__doc__ is None

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -14,7 +15,6 @@ import pytest
 
 import souffleur
 from souffleur import errors
-from tests.blocking_methods import SOURCES, Class, method_types
 from tests.place import variables
 
 ROOT = Path(__file__).parent.parent
@@ -167,14 +167,32 @@ def test_every_error_is_public() -> None:
 
 def test_what_methods_take_and_return_is_public() -> None:
     """Each class of ours that a public method of Souffleur names is exported by `souffleur`."""
-    source = Class(SOURCES[0])
-    homes = source.homes()
-    named = {name for method in source.methods() for name in method_types(method)}
-    ours = {name for name in named if homes[name].startswith("souffleur.")}
+    tree = ast.parse((ROOT / "souffleur" / "api.py").read_text(encoding="utf-8"))
+    homes = {
+        alias.name: node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
+    named = set(re.findall(r"\w+", " ".join(_annotations(tree))))
+    ours = {name for name in named if homes.get(name, "").startswith("souffleur.")}
     found = {name: getattr(import_module(homes[name]), name) for name in ours}
     classes = {name for name, one in found.items() if getattr(one, "__name__", "") == name}
     assert classes <= set(souffleur.__all__)
     assert {"Recall", "Receipt", "LedgerEntry", "Past", "Found", "RunResult"} <= classes
+
+
+def _annotations(tree: ast.Module) -> Iterator[str]:
+    """Yield the types that the public methods of Souffleur take and return."""
+    (found,) = (
+        one for one in tree.body if isinstance(one, ast.ClassDef) and one.name == "Souffleur"
+    )
+    for method in found.body:
+        if isinstance(
+            method, ast.FunctionDef | ast.AsyncFunctionDef
+        ) and not method.name.startswith(("_", "open")):
+            taken = [one.annotation for one in ast.walk(method.args) if isinstance(one, ast.arg)]
+            yield from (ast.unparse(one) for one in [*taken, method.returns] if one)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-GROUND = ("errors", "field_docs")
+GROUND = ("errors",)
 """What every floor may know."""
 FLOORS = ("cli", "evals", "souffleur", "agents", "knowledge")
 """From the top down: each may know what stands below it."""

@@ -8,7 +8,6 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.network.breaker import Breaker
 
 _user_id: ContextVar[str] = ContextVar("user_id", default="")
@@ -42,7 +41,6 @@ Form = Literal["json_schema", "json_object", "text"]
 """How an answer is demanded: by a strict schema, as any JSON object, or in words alone."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Message:
     """One message of a prompt."""
@@ -53,7 +51,6 @@ class Message:
     """The words."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Usage:
     """The cost of model calls; usages can be added.
@@ -94,7 +91,6 @@ class Usage:
         )
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Request:
     """One question to a model."""
@@ -109,7 +105,6 @@ class Request:
     """How the answer is demanded."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Reply:
     """One answer of a model, as it came."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.forgetting.request import beside, lines_of, names_in, unshared
 from souffleur.knowledge.forgetting.subject import Reader, Subject, texts_in, texts_of
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory, MemoryState
@@ -29,7 +28,6 @@ DOUBTFUL = frozenset({MAY_TELL, HAS_NAME, BESIDE})
 """Reasons for which it is doubtful whether something tells of what goes."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Trace:
     """One record that tells of the topic, or rests on what does."""
@@ -52,7 +50,6 @@ class Trace:
     """When it was learned or said."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class TopicPreview:
     """What would be forgotten with a topic. Nothing has changed."""

@@ -8,7 +8,6 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.decay import Fading, by_age, by_value, next_end
 from souffleur.knowledge.identity import EVERY_SPHERE, sphere_conditions, user_conditions
 from souffleur.knowledge.memory import NARRATIVE, Memory, MemoryState
@@ -32,7 +31,6 @@ Place = tuple[datetime, str]
 """When a memory was learned, and its id: where it stands in the order."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Wanted:
     """Which memories of a user are browsed; what is empty or `None` leaves none out."""

@@ -10,7 +10,6 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 from zoneinfo import ZoneInfo
 
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge import decay
 from souffleur.knowledge.identity import COMMON, check_id, knows, sphere_conditions
 from souffleur.knowledge.memory import GUARDS, NARRATIVE, Category, Memory, MemoryState
@@ -86,7 +85,6 @@ COMMON_NAME_MEMORIES = 6
 """Number of memories from which their common name no longer links them."""
 
 
-@explain_fields
 class Scope(StrEnum):
     """The records that a search covers."""
 
@@ -104,7 +102,6 @@ CLEARLY_MEANT = 0.45
 """Minimum relevance of a memory that a text clearly means, as one to forget."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Query:
     """A search for the records of one user, as of a certain time."""
@@ -149,7 +146,6 @@ class Query:
         check_id(self.user_id)
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Found:
     """A memory, an episode or a raw turn, and why it was found."""

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from zoneinfo import ZoneInfo
 
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.search.period_words import (
     NIGHT,
     Phrase,
@@ -47,7 +46,6 @@ _LEAP = 12 * 8 + 1
 Span = tuple[datetime, datetime]
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Period:
     """A period of the past."""

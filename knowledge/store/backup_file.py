@@ -29,7 +29,6 @@ import numpy as np
 from pydantic import AwareDatetime, ValidationError
 
 from souffleur.errors import BackupError, NotFoundError
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.memory import Frozen
 from souffleur.knowledge.store.engine.collection import Payload, Point, Sparse
 
@@ -60,7 +59,6 @@ _DAMAGE = (
 """What reading a damaged file may raise."""
 
 
-@explain_fields
 class BackupManifest(Frozen):
     """What is in a backup."""
 

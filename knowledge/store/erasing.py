@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from souffleur.errors import NotFoundError
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.forgetting.request import lines_of, unshared
 from souffleur.knowledge.forgetting.subject import Reader, Subject
 from souffleur.knowledge.forgetting.telling import tells_anything
@@ -34,7 +33,6 @@ from souffleur.knowledge.turn import Turn
 from souffleur.knowledge.undo import rests_elsewhere
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Erased:
     """What was erased: numbers, and no words."""

@@ -24,7 +24,6 @@ from typing import IO, Literal
 from pydantic import AwareDatetime, ValidationError
 
 from souffleur.errors import NotFoundError, TransferError, UnreadableError
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.forgetting.unsaid import find_unsaid
 from souffleur.knowledge.identity import user_conditions
 from souffleur.knowledge.memory import Frozen
@@ -88,7 +87,6 @@ class ExportEnd(Frozen):
     """The ids of the records of which only the last line counts."""
 
 
-@explain_fields
 class Exported(Frozen):
     """What is in an export."""
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from pydantic import Field
 
 from souffleur.errors import TransferError, UnreadableError
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Frozen
 from souffleur.knowledge.policy import POLICIES
@@ -36,7 +35,6 @@ DIFFERS = "another version is there"
 """Why a record is skipped that is there and is not the same."""
 
 
-@explain_fields
 class Imported(Frozen):
     """What an import took, or in a dry run would take."""
 

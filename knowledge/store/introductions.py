@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pydantic import AwareDatetime
 
 from souffleur.errors import SettingsError
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.identity import PERSONAS, check_id
 from souffleur.knowledge.memory import NARRATIVE, Frozen, MemoryState
 from souffleur.knowledge.people import (
@@ -112,7 +111,6 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _COUNTED = (MemoryState.ACTIVE, MemoryState.PENDING)
 
 
-@explain_fields
 class UserSummary(Frozen):
     """What there is of one user."""
 

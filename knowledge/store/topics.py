@@ -10,7 +10,6 @@ from loguru import logger
 from pydantic import AwareDatetime, Field
 
 from souffleur.errors import EmbedderError
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.forgetting.subject import Reader, Subject
 from souffleur.knowledge.forgetting.trace import (
     MAY_TELL,
@@ -85,7 +84,6 @@ class Removal(Frozen):
         return tuple(id for kind in kinds for id in self.cut.get(kind, ()))
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Forgotten:
     """A receipt of what was removed: numbers and ids, and no words."""

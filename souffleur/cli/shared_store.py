@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from souffleur.api import Souffleur
 from souffleur.cli.event_loop import find_owner
 from souffleur.client import AsyncClient
-from souffleur.client.methods import AsyncMethods
 from souffleur.errors import StoreBusyError
+from souffleur.faces import AsyncMethods
 from souffleur.settings import change_settings
 
 if TYPE_CHECKING:

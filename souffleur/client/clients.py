@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from souffleur.client.calls import Call
 from souffleur.client.conversation import Asked, ask, converse
 from souffleur.client.errors import error_of
-from souffleur.client.methods import AsyncMethods, Methods
 from souffleur.errors import RemoteError, SettingsError
+from souffleur.faces import AsyncMethods, Methods
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.network.connections import connection
 from souffleur.knowledge.privacy.addresses import bare_address

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from souffleur.errors import joined
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory
 from souffleur.knowledge.search.memories import Found
 from souffleur.knowledge.text.plain import single_line
@@ -29,7 +28,6 @@ __all__ = ["Budget", "Candidates", "Recall", "RenderOptions", "compose"]
 Item = Memory | Turn
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Recall:
     """The result of `recall`."""

@@ -11,7 +11,6 @@ from loguru import logger
 
 from souffleur.agents.brief import Persona, formerly
 from souffleur.errors import EmbedderError
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.decay import fading
 from souffleur.knowledge.identity import COMMON, PERSONAS, knows, own_sphere
 from souffleur.knowledge.memory import Category, Kind, Memory
@@ -80,7 +79,6 @@ class Asked:
     """From where it is looked: what the persona may know."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Past:
     """What a question about the past brings."""

@@ -10,7 +10,6 @@ from itertools import groupby
 from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.memory import NARRATIVE, Category, Kind, Memory
 from souffleur.knowledge.text.plain import single_line
 from souffleur.knowledge.text.sentences import ENDS
@@ -33,7 +32,6 @@ _UNSHOWN = (Category.SYSTEM, Category.PROFILE)
 """What a persona is, which is not the user's; and the portrait, which is no single memory."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Reference:
     """A memory that a reply was whispered."""

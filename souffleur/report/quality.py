@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Literal
 
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.decay import effective
 from souffleur.knowledge.identity import (
     COMMON,
@@ -354,7 +353,6 @@ _SEARCHES_PER_REQUEST = 50
 """Number of searches in one request; the event loop runs between requests."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Quality:
     """The numbers of a store, or of one user in it, at one moment."""

@@ -8,7 +8,6 @@ from enum import StrEnum
 from pydantic import AwareDatetime
 
 from souffleur.api import Souffleur
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.memory import Frozen, Memory, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind, Change, LedgerEntry, Recorded
 from souffleur.knowledge.proposals import named_ids
@@ -16,7 +15,6 @@ from souffleur.knowledge.store.codecs import to_memories
 from souffleur.notices import Notice, notices_of
 
 
-@explain_fields
 class EventType(StrEnum):
     """What has happened to a memory."""
 
@@ -38,7 +36,6 @@ class EventType(StrEnum):
     """A model would change it: the change waits for the user's yes, and it is as it was."""
 
 
-@explain_fields
 class MemoryEvent(Frozen):
     """Something that has happened to a memory."""
 

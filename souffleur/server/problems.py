@@ -23,7 +23,6 @@ from souffleur.errors import (
     StoreMismatchError,
     UndoError,
 )
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.text.plain import mend
 
 OWN = "/api/"
@@ -88,7 +87,6 @@ class RequestError(Exception):
         self.retry_after = retry_after
 
 
-@explain_fields
 class Trouble(BaseModel):
     """Why a request failed."""
 
@@ -98,7 +96,6 @@ class Trouble(BaseModel):
     """What is wrong, and what to do."""
 
 
-@explain_fields
 class ErrorBody(BaseModel):
     """The body of every answer that is an error."""
 

@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from souffleur.field_docs import explain_fields
 from souffleur.integrations.importers.arriving import ImportSource
 from souffleur.knowledge.identity import MAX_ID_LENGTH
 from souffleur.knowledge.memory import Kind, Memory
@@ -253,7 +252,6 @@ class RetryBody(Body):
     """`None` means everybody's."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Page:
     """A page of a user's memories."""
@@ -266,7 +264,6 @@ class Page:
     """The `cursor` of the next page; `None` if this is the last."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class RunAnswer:
     """What a run did."""
@@ -295,7 +292,6 @@ class RunAnswer:
     """Numbers from a run that counts."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Answered:
     """A yes or no."""
@@ -304,7 +300,6 @@ class Answered:
     """Whether it is so."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Counted:
     """A number."""
@@ -313,7 +308,6 @@ class Counted:
     """How many."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Alive:
     """The server answers."""

@@ -16,7 +16,6 @@ import portalocker
 from pydantic import AwareDatetime, TypeAdapter, ValidationError, model_validator
 
 from souffleur.errors import SettingsError
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.memory import Frozen
 
@@ -26,7 +25,6 @@ _SECRET_BYTES = 32
 """Random bytes of a token: too many to guess, so its hash needs no salt and no cost."""
 
 
-@explain_fields
 class Role(StrEnum):
     """What a token is for."""
 
@@ -38,7 +36,6 @@ class Role(StrEnum):
     """Everything."""
 
 
-@explain_fields
 class Token(Frozen):
     """A token, without the secret itself."""
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from loguru import logger
 
 from souffleur.errors import MessageError, SouffleurError, StoreError, joined
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.privacy.handling import Group
 from souffleur.knowledge.session import WindowRule
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from souffleur.service.outbox import Outbox
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Receipt:
     """The result of `observe`."""

@@ -19,7 +19,6 @@ from souffleur.errors import (
     StoreError,
     is_outage,
 )
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.store.runs.run_log import RunRecord
 from souffleur.telemetry.log_lines import describe, trace_bug
@@ -42,7 +41,6 @@ Step = Callable[[int, int], None]
 """Called with the number of memories done, and the total."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class RunLimits:
     """Limits of what a run may cost and do."""
@@ -58,7 +56,6 @@ class RunLimits:
     """Maximum users at the same time."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class RunOptions:
     """What a run is asked to do."""
@@ -84,7 +81,6 @@ class RunOptions:
             raise SettingsError("the time of a run has no time zone: give datetime.now(UTC)")
 
 
-@explain_fields
 @dataclass(frozen=True)
 class RunItem:
     """What a run did with one memory, or would do."""
@@ -99,7 +95,6 @@ class RunItem:
     """What a reviewer thought and looked up before."""
 
 
-@explain_fields
 @dataclass
 class RunResult:
     """The result of a run."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from souffleur import Souffleur, StoreBusyError
+from souffleur import BlockingSouffleur, StoreBusyError
 from tests.scripted import SKIP, add, answer
 from tests.stub import Stub, say
 
@@ -21,7 +21,7 @@ SAID = ("I like green tea", "some tea?")
 
 SCRIPT = """
 import asyncio
-from souffleur import Souffleur
+from souffleur import BlockingSouffleur, Souffleur
 
 async def main():
     async with Souffleur.open() as memory:
@@ -36,7 +36,7 @@ asyncio.run(main())
 """
 
 CELLS = (
-    "from souffleur import Souffleur",
+    "from souffleur import BlockingSouffleur, Souffleur",
     "memory = await Souffleur.open()",
     """
     whisper = await memory.recall(user_id="u1", session_id="s1", text=SAID[0])
@@ -66,7 +66,7 @@ def test_an_async_script() -> None:
 
 async def test_a_sync_endpoint() -> None:
     """Functions that a web framework calls in its thread pool, side by side, as FastAPI's `def`."""
-    memory = await asyncio.to_thread(Souffleur.open_blocking)
+    memory = await asyncio.to_thread(BlockingSouffleur.open)
 
     def chat(user_id: str, message: str) -> str:
         whisper = memory.recall(user_id=user_id, text=message)
@@ -106,8 +106,8 @@ async def test_a_notebook() -> None:
 async def test_a_notebook_without_await() -> None:
     """The blocking face in cells, where a loop runs already: it holds the loop up, and answers."""
     cells: Sequence[str] = [
-        "from souffleur import Souffleur",
-        "memory = Souffleur.open_blocking()",
+        "from souffleur import BlockingSouffleur, Souffleur",
+        "memory = BlockingSouffleur.open()",
         "memory.observe(user_id='u1', user=SAID[0], assistant='Noted.').durable",
         "memory.flush()",
         "[one.content for one in memory.list(user_id='u1')]",

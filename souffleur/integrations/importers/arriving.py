@@ -9,7 +9,6 @@ from pathlib import Path
 from zipfile import is_zipfile
 
 from souffleur.errors import NotFoundError, SettingsError, TransferError
-from souffleur.field_docs import explain_fields
 from souffleur.integrations.importers import chatgpt, message_list, sillytavern
 from souffleur.integrations.importers.chatgpt import read_chatgpt
 from souffleur.integrations.importers.mem0_export import import_mem0
@@ -24,7 +23,6 @@ _LOOKED_AT = 1 << 16
 """Bytes by which a file is recognised."""
 
 
-@explain_fields
 class ImportSource(StrEnum):
     """What a file to import was made by."""
 

@@ -13,8 +13,8 @@ from langchain_core.tools import BaseTool, StructuredTool
 from loguru import logger
 from pydantic import Field
 
-from souffleur.blocking.memory import BlockingSouffleur
 from souffleur.errors import BlockingError, SouffleurError
+from souffleur.faces import BlockingSouffleur
 from souffleur.integrations.langchain.talk import Talk, talk_of
 from souffleur.knowledge.search.memories import EVERYWHERE, Found, Scope
 from souffleur.knowledge.text.plain import single_line
@@ -30,7 +30,7 @@ PATIENCE = 5.0
 """Seconds; usually a loop goes on after some milliseconds."""
 BLOCKED = (
     "a synchronous call cannot wait for a memory of its own event loop: use the asynchronous form "
-    "(`ainvoke`, `aget`), or `open_blocking` or `Client` instead"
+    "(`ainvoke`, `aget`), or `BlockingSouffleur` or `Client` instead"
 )
 Work = Callable[[Any], Any]
 """What to do with a Souffleur; may return an awaitable."""

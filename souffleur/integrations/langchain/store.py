@@ -21,8 +21,8 @@ from langgraph.store.base import (
 from pydantic import TypeAdapter, ValidationError
 
 from souffleur.api import Souffleur
-from souffleur.blocking.memory import BlockingSouffleur
 from souffleur.errors import MessageError, QueryError
+from souffleur.faces import BlockingSouffleur
 from souffleur.integrations.langchain.recalling import Access
 from souffleur.knowledge.store.items import Item, Items, Place, to_json
 from souffleur.knowledge.store.reading import describe_faults

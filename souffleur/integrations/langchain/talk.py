@@ -4,14 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from souffleur.errors import IdentityError
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.text.plain import is_blank
 from souffleur.messages import look_up
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Talk:
     """A user, a session and a persona. Usable as the `context_schema` of an agent."""

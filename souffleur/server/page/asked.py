@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from souffleur.api import Souffleur
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.proposals import LAPSES_AFTER, named_ids
 from souffleur.knowledge.store.codecs import to_memories
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Question:
     """One change that waits."""

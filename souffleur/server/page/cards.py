@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from souffleur.api import Souffleur
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge import decay
 from souffleur.knowledge.identity import EVERY_SPHERE
 from souffleur.knowledge.memory import Category, Due, Kind, Memory, MemoryState
@@ -27,7 +26,6 @@ WEAK = 0.2
 """Relevance below which a search on the page shows nothing."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Card:
     """A memory in a list."""
@@ -64,7 +62,6 @@ class Card:
     """What happens to it then."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Cards:
     """A page of cards."""

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from souffleur.api import Souffleur
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.identity import user_conditions
 from souffleur.knowledge.memory import MemoryState
 from souffleur.knowledge.store.codecs import to_memories
@@ -18,7 +17,6 @@ MAX_DUE, MAX_RUNS = 12, 12
 _RUNS_READ = 10 * MAX_RUNS
 
 
-@explain_fields
 @dataclass(frozen=True)
 class RunSeen:
     """A run over the store."""
@@ -35,7 +33,6 @@ class RunSeen:
     """What went wrong first; for admins, and for users if the run was for them alone."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Figures:
     """A user's memories in numbers, what is due, and the runs."""

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from souffleur.api import Souffleur
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.identity import user_conditions
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
 from souffleur.knowledge.search.browsing import Wanted, browse, count
@@ -17,7 +16,6 @@ LATEST, CORE = 6, 12
 """Number of the latest memories, and of the core ones, that are shown first."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Caller:
     """Who is looking at the page."""
@@ -32,7 +30,6 @@ class Caller:
     """Whether a model is configured, so that portraits can be written."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Persona:
     """A persona that has learned something of the user."""
@@ -43,7 +40,6 @@ class Persona:
     """How it is called."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Chosen:
     """What holds for the user: as they have chosen, else as in the settings."""
@@ -58,7 +54,6 @@ class Chosen:
     """Whether every turn is incognito."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Home:
     """What the page of a user shows first."""

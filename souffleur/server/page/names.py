@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from souffleur.api import Souffleur
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.search.browsing import Wanted, browse
 from souffleur.server.page.cards import Card, cards_of
@@ -22,7 +21,6 @@ TOGETHER = "together"
 """The type of a tie between names that a memory mentions together."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Name:
     """A name that memories mention."""
@@ -35,7 +33,6 @@ class Name:
     """The ids of the latest of them."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Tie:
     """What joins two names."""
@@ -50,7 +47,6 @@ class Tie:
     """together, or the type of the links: supports, contradicts, refines, guards."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Names:
     """The names in a user's latest memories, and what joins them."""

@@ -7,7 +7,6 @@ from enum import StrEnum
 
 from souffleur.api import Souffleur
 from souffleur.errors import NotFoundError
-from souffleur.field_docs import explain_fields
 from souffleur.knowledge import decay
 from souffleur.knowledge.identity import sphere_conditions, user_conditions
 from souffleur.knowledge.memory import Category, Kind, Memory
@@ -26,7 +25,6 @@ NEAREST = 100
 """Memories nearest to a message that are compared with what was whispered."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Said:
     """A turn, as it is shown."""
@@ -47,7 +45,6 @@ class Said:
     """The number of memories whispered before the reply."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Around:
     """A turn, and what was said before and after it."""
@@ -60,7 +57,6 @@ class Around:
     """The turns after it, oldest first."""
 
 
-@explain_fields
 class Why(StrEnum):
     """Why a memory was whispered."""
 
@@ -80,7 +76,6 @@ class Why(StrEnum):
     """It matters much, or was expected to be needed, whatever is said."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Line:
     """A memory that was whispered, and why."""
@@ -93,7 +88,6 @@ class Line:
     """How near it is to what was said: see `Found.parts`; empty if it is not near."""
 
 
-@explain_fields
 @dataclass(frozen=True)
 class Whispered:
     """What was whispered before a reply."""

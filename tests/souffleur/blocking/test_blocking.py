@@ -1,6 +1,7 @@
 """BlockingSouffleur: the same memory for hosts without an event loop."""
 
 import asyncio
+import inspect
 import json
 import os
 import signal
@@ -19,7 +20,6 @@ import pytest
 
 from souffleur import (
     BlockingSouffleur,
-    KnowledgeBase,
     LedgerEntry,
     Memory,
     Recall,
@@ -27,13 +27,10 @@ from souffleur import (
     Settings,
     Souffleur,
 )
-from souffleur.blocking.loop_thread import LoopThread
-from souffleur.blocking.memory import BlockingKnowledge
 from souffleur.errors import BlockingError, MessageError, SettingsError, StoreBusyError
 from souffleur.health import Health
-from souffleur.knowledge.operation import Actor, ActorKind
-from souffleur.knowledge.search.memories import Found, Query
-from tests.blocking_methods import TARGET, generate, shape
+from souffleur.knowledge.search.memories import Found
+from souffleur.loop_thread import LoopThread
 from tests.build import NOW
 from tests.faults.child import ROOT, environment
 from tests.scripted import SKIP, Scripted, add, answer
@@ -43,17 +40,11 @@ ME: dict[str, Any] = {"user_id": "ann", "session_id": "s1"}
 
 def opened(folder: Path, chat: Any = None, **fields: Any) -> BlockingSouffleur:
     chosen = Settings(path=folder, embedder="hash:64", retry_pause=0.0, **fields)
-    return Souffleur.open_blocking(chosen, chat=chat, clock=lambda: NOW)
+    return BlockingSouffleur.open(chosen, chat=chat, clock=lambda: NOW)
 
 
 def keep_tea(_: Any) -> dict[str, Any]:
     return answer(add("Ann likes tea.", "tea"))
-
-
-def test_the_generated_file_is_what_the_methods_are() -> None:
-    """After a change of a public method, `make methods` has been run."""
-    committed, due = TARGET.read_text(encoding="utf-8"), generate()
-    assert shape(committed) == shape(due), "run `make methods`"
 
 
 def public(of: object) -> set[str]:
@@ -61,13 +52,14 @@ def public(of: object) -> set[str]:
 
 
 def test_nothing_public_is_missing(tmp_path: Path) -> None:
-    """All that a Souffleur and its knowledge can do, they can do without an event loop."""
+    """All that a Souffleur can do, it can do without an event loop, with the same arguments."""
     with opened(tmp_path) as memory:
-        elsewhere = {"open", "open_blocking", "restore", "start"}
-        assert public(Souffleur) - public(memory) == elsewhere
-        here = {"at_hand", "known", "close"}
-        assert public(KnowledgeBase) - public(memory.knowledge) == here
-        assert {"knowledge", "settings", "clock"} <= public(memory)
+        assert public(Souffleur) - public(memory) == {"restore", "start"}
+        assert {"settings", "clock"} <= public(memory)
+        for name in public(Souffleur) & public(memory) - {"open", "close", "error", "has_model"}:
+            here, there = getattr(BlockingSouffleur, name), getattr(Souffleur, name)
+            assert inspect.signature(here) == inspect.signature(there)
+            assert inspect.getdoc(here) == inspect.getdoc(there)
 
 
 def test_a_checker_sees_the_types(tmp_path: Path) -> None:
@@ -82,12 +74,11 @@ def test_a_checker_sees_the_types(tmp_path: Path) -> None:
         assert_type(memory.error, str)
         assert_type(memory.has_model, bool)
         assert_type(memory.settings, Settings)
-        assert_type(memory.knowledge, BlockingKnowledge)
-        (one,) = memory.knowledge.list("ann")
+        (one,) = memory.list(user_id="ann")
         assert_type(one, Memory)
-        assert_type(memory.knowledge.get(one.id, user_id="ann"), Memory)
-        assert_type(memory.knowledge.portrait("ann"), Memory | None)
-        assert_type(memory.knowledge.search(Query("ann", "tea", NOW)), list[Found])
+        assert_type(memory.get(one.id, user_id="ann"), Memory)
+        assert_type(memory.portrait(user_id="ann"), Memory | None)
+        assert_type(memory.search("tea", user_id="ann"), list[Found])
 
 
 def test_a_companion_without_an_event_loop(tmp_path: Path) -> None:
@@ -99,12 +90,12 @@ def test_a_companion_without_an_event_loop(tmp_path: Path) -> None:
         assert "- Ann likes tea." in whisper.text
         memory.observe(**ME, user="some tea?", assistant="Yes!", whisper=whisper)
         assert memory.flush()
-        (tea,) = memory.knowledge.list("ann")
+        (tea,) = memory.list(user_id="ann")
         assert tea.recalls == 1
-        (entry,) = memory.knowledge.history(tea.id, user_id="ann")
-        memory.knowledge.undo(entry.id, user_id="ann", by=Actor(who=ActorKind.USER), now=NOW)
-        assert memory.knowledge.list("ann") == []
-        assert memory.knowledge.episodes("ann", limit=3, now=NOW) == []
+        (entry,) = memory.history(tea.id, user_id="ann")
+        memory.undo(entry.id, user_id="ann")
+        assert memory.list(user_id="ann") == []
+        assert memory.episodes(user_id="ann") == []
         assert memory.has_model
         assert memory.error == ""
     opened(tmp_path).close()
@@ -117,7 +108,7 @@ def test_what_opening_raises_is_raised(tmp_path: Path) -> None:
         with pytest.raises(StoreBusyError):
             opened(tmp_path)
         with pytest.raises(SettingsError):
-            Souffleur.open_blocking(bogus=1)
+            BlockingSouffleur.open(bogus=1)
         assert threading.active_count() == before
 
 
@@ -146,7 +137,7 @@ def test_two_threads_at_once(tmp_path: Path) -> None:
             list(threads.map(talk, ("ann", "bob")))
         assert memory.flush()
         assert memory.health().waiting == 0
-        kept = [len(memory.knowledge.list(user_id)) for user_id in ("ann", "bob")]
+        kept = [len(memory.list(user_id=user_id)) for user_id in ("ann", "bob")]
         assert kept == [5, 5]
 
 
@@ -190,7 +181,7 @@ def test_within_a_running_loop(tmp_path: Path) -> None:
             memory.observe(**ME, user="I like tea", assistant="ok")
             await asyncio.to_thread(memory.flush)
             assert memory.flush()
-            return memory.knowledge.list("ann")
+            return memory.list(user_id="ann")
 
     assert [one.content for one in asyncio.run(host())] == ["Ann likes tea."]
 
@@ -202,7 +193,7 @@ def test_after_close(tmp_path: Path) -> None:
     memory.close()
     waiting: list[Callable[[], object]] = [
         lambda: memory.flush(),
-        lambda: memory.knowledge.list("ann"),
+        lambda: memory.list(user_id="ann"),
     ]
     for call in waiting:
         with pytest.raises(BlockingError, match="closed"):
@@ -225,7 +216,7 @@ def test_closed_during_a_call(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as threads:
         with opened(tmp_path, never, shutdown_timeout=0.0) as memory:
             memory.observe(**ME, user="hi", assistant="ho")
-            judged = threads.submit(memory.knowledge._wait, asyncio.Event().wait)
+            judged = threads.submit(memory.call, lambda _: asyncio.Event().wait())
             assert asked.wait(60)
         with pytest.raises(BlockingError, match="before the call was done"):
             judged.result(60)
@@ -246,11 +237,11 @@ def test_an_interrupt_closes_the_store(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.observe(**ME, user="I like tea", assistant="ok")
         with pytest.raises(KeyboardInterrupt):
-            memory._wait(interrupted)
+            memory.call(lambda _: interrupted())
         assert cancelled.wait(60)
     with opened(tmp_path, Scripted(keep_tea)) as memory:
         assert memory.flush()
-        assert len(memory.knowledge.list("ann")) == 1
+        assert len(memory.list(user_id="ann")) == 1
 
 
 def test_called_by_its_own_thread(tmp_path: Path) -> None:
@@ -287,9 +278,9 @@ def test_what_closing_raises_is_raised_once() -> None:
 FORGETFUL = """
 import sys
 from pathlib import Path
-from souffleur import Settings, Souffleur
+from souffleur import BlockingSouffleur, Settings
 
-memory = Souffleur.open_blocking(Settings(path=Path(sys.argv[1]), embedder="hash:64"))
+memory = BlockingSouffleur.open(Settings(path=Path(sys.argv[1]), embedder="hash:64"))
 assert memory.observe(user_id="ann", user="hi", assistant="ho").durable
 """
 
@@ -297,16 +288,16 @@ FORKED = """
 import os, sys
 from pathlib import Path
 from threading import Event, Thread
-from souffleur import Settings, Souffleur
+from souffleur import BlockingSouffleur, Settings
 from souffleur.errors import BlockingError, StoreError
 
 def hold(memory, held, done):
-    journal = memory.knowledge._inner.journal
+    journal = memory._inner.knowledge.journal
     with journal.lock, journal.collection._alone, memory._inner._backstage._intake._alone:
         held.set()
         done.wait()
 
-with Souffleur.open_blocking(Settings(path=Path(sys.argv[1]), embedder="hash:64")) as memory:
+with BlockingSouffleur.open(Settings(path=Path(sys.argv[1]), embedder="hash:64")) as memory:
     held, done = Event(), Event()
     Thread(target=hold, args=(memory, held, done), daemon=True).start()
     held.wait()

@@ -26,9 +26,7 @@ from souffleur.errors import (
 from souffleur.server.app import make_app
 from souffleur.service.run import RunLimits, RunOptions
 from souffleur.settings import Settings
-from tests import client_methods
 from tests.asgi import served as served_app
-from tests.blocking_methods import shape
 from tests.build import NOW, days
 from tests.scripted import Scripted, add, answer, by_name, episode
 from tests.served import served
@@ -305,21 +303,17 @@ async def test_places_of_events_that_are_none(client: AsyncClient) -> None:
             await anext(client.events(user_id="ann", after=cast("str", wrong)))
 
 
-async def test_the_generated_file_is_what_the_methods_are() -> None:
-    """After a change of a public method, `make methods` has been run."""
-    committed = client_methods.TARGET.read_text(encoding="utf-8")
-    assert shape(committed) == shape(client_methods.generate()), "run `make methods`"
-
-
 NAMING_FILES = ("backup", "export", "import_file")
 """Methods that name a file, so they are for the owner's socket alone."""
+HERE_ONLY = {"open", "restore", "start", "close", "has_model", "error"}
+"""Methods that open or keep a store, and what only its own process knows at once."""
 
 
 async def test_every_method_has_its_route(memory: Souffleur) -> None:
     """Each public method is a call of both clients, with the same arguments, and a route."""
     names = CALLS.keys() - {"extract"}
     public = {name for name in vars(Souffleur) if not name.startswith("_")}
-    assert names == public - client_methods.LEFT_OUT
+    assert names == public - HERE_ONLY
     paths = make_app(memory).openapi()["paths"]
     for name, call in CALLS.items():
         if name not in NAMING_FILES:

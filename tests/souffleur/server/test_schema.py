@@ -12,9 +12,9 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import response_schema_conformance
 
 from souffleur.api import Souffleur
-from souffleur.blocking.loop_thread import LoopThread
 from souffleur.client import Client
 from souffleur.knowledge.turn import turn_point_id
+from souffleur.loop_thread import LoopThread
 from souffleur.settings import Settings
 from tests.scripted import SKIP, Scripted, by_name, portrait
 from tests.served import served

@@ -46,7 +46,7 @@ async def ann(memory: Souffleur, request: pytest.FixtureRequest) -> Talk:
 def blocking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockingSouffleur]:
     """The same, for hosts without an event loop."""
     folder = tmp_path_factory.mktemp("blocking")
-    with Souffleur.open_blocking(settings(folder), chat=Scripted(by_name())) as opened:
+    with BlockingSouffleur.open(settings(folder), chat=Scripted(by_name())) as opened:
         opened.remember(TEA, user_id="ann")
         yield opened
 

@@ -32,7 +32,7 @@ DIMENSION = 64
 
 
 def opened(folder: Path) -> BlockingSouffleur:
-    return Souffleur.open_blocking(Settings(path=folder, embedder=f"hash:{DIMENSION}"))
+    return BlockingSouffleur.open(Settings(path=folder, embedder=f"hash:{DIMENSION}"))
 
 
 @pytest.fixture(scope="module")

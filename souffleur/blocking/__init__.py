@@ -1,1 +1,0 @@
-"""A memory for hosts without an event loop: the same methods, each of which waits."""

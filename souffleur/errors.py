@@ -31,7 +31,6 @@ SouffleurError
 from collections.abc import Mapping
 
 
-
 class SouffleurError(Exception):
     """Base of all errors below; its text is one sentence that says what to do."""
 

@@ -16,8 +16,8 @@ from typer.main import get_command
 
 from souffleur.cli import app
 from souffleur.evals.speed import sizing
-from tests.fields import fields_in
 from souffleur.settings import Settings, variable_of
+from tests.fields import fields_in
 
 DOCS = Path(__file__).parent.parent / "docs"
 MARK = "<!-- Written by `make docs` from here on. -->\n"

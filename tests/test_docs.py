@@ -318,6 +318,14 @@ def test_the_house_names_every_folder() -> None:
                 assert f"{init.parent.name}/" in house
 
 
+def test_the_map_names_what_is_there() -> None:
+    """Each path of docs/map.md exists."""
+    page = (ROOT / "docs" / "map.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:agents|evals|knowledge|prompts|souffleur|tests)/[\w./]*)`", page)
+    assert len(named) > 50
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
 def test_the_picture_needs_nothing_else() -> None:
     """It is XML with a title, loads and runs nothing, and has colours for light and dark."""
     text = (ROOT / "docs" / "turn.svg").read_text(encoding="utf-8")

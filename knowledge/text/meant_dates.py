@@ -36,6 +36,8 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 """Words that tell a time but are no exact phrase, or only a part of one."""
+_DAY_OF_MONTH = re.compile(r"\b[0-9]+(?:st|nd|rd|th)\b|[0-9]\s?[日号號]", re.IGNORECASE)
+"""A day without its month: exact phrases take it for one of the past, but it may lie ahead."""
 
 
 def is_read(text: str) -> bool:
@@ -60,6 +62,8 @@ def days_meant(text: str, at: datetime, *, is_read: bool = True) -> list[Days]:
     >>> days = days_meant("I bought it yesterday", at)
     >>> [is_among(days, key) for key in ("2026-03-05", "2026-03", "2026-03-20", "2019")]
     [True, True, False, False]
+    >>> is_among(days_meant("exam on the 20th", at), "2026-03-20")
+    True
     >>> [is_among(days_meant("It ends in three weeks", at), key) for key in ("2026-03-27", "2019")]
     [True, False]
     """
@@ -68,7 +72,7 @@ def days_meant(text: str, at: datetime, *, is_read: bool = True) -> list[Days]:
     days = [(start.toordinal(), end.toordinal()) for start, end in (*periods, (at, at))]
     if _YEARS.search(rest):
         days.append((today - FAR, today + FAR))
-    elif _TIME.search(rest) or not is_read:
+    elif _TIME.search(rest) or _DAY_OF_MONTH.search(text) or not is_read:
         days.append((today - NEAR, today + NEAR))
     return [(first - ZONES, last + ZONES) for first, last in days]
 

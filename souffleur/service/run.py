@@ -14,6 +14,7 @@ from souffleur.agents.model.chat import on_behalf_of
 from souffleur.errors import (
     AnswerError,
     EndpointError,
+    RecordingError,
     SettingsError,
     SouffleurError,
     StoreError,
@@ -160,7 +161,13 @@ class RunResult:
         self.outages += is_outage(error)
         if self.outages >= MAX_OUTAGES:
             self.break_off(error)
-        return RunItem(memory, "FAILED", describe(error))
+        # A stale recording is named to whoever plays it; of other errors no word that was said.
+        told = (
+            f"{type(error).__name__}: {error}"
+            if isinstance(error, RecordingError)
+            else describe(error)
+        )
+        return RunItem(memory, "FAILED", told)
 
     def break_off(self, error: Exception) -> None:
         """Begin nothing more; what is left stays due."""

@@ -380,10 +380,12 @@ class Backstage:
             yield mine
 
     async def _judge(self, waiting: Sequence[Turn]) -> None:
-        hidden = [turn for turn in waiting if turn.hidden]
-        if hidden:  # forgotten before they were judged: nothing is to be learnt from them
-            await self._knowledge.journal.mark(hidden, state=TurnState.JUDGED, error="")
-        if told := [turn for turn in waiting if not turn.hidden]:
+        # Forgotten before they were judged: nothing is to be learnt from them. What was taken back
+        # is hidden as well, but has no words left, and what it brought is still to be undone.
+        forgotten = [turn for turn in waiting if turn.hidden and turn.messages]
+        if forgotten:
+            await self._knowledge.journal.mark(forgotten, state=TurnState.JUDGED, error="")
+        if told := [turn for turn in waiting if turn not in forgotten]:
             await self._judge_shown(told)
 
     async def _judge_shown(self, waiting: Sequence[Turn]) -> None:

@@ -997,7 +997,8 @@ async def test_tracing_only_where_asked_for(stub: Start, trace: bool, told: bool
 def test_import_stays_light() -> None:
     """Importing the endpoint imports none of the libraries it speaks through."""
     code = (
-        "import sys; from souffleur.agents import endpoint, recording, structured_chat\n"
+        "import sys; from souffleur.agents import structured_chat\n"
+        "from souffleur.agents.model import endpoint, recording\n"
         "heavy = {'openai', 'httpx2', 'langsmith', 'langchain_core', 'langchain_openai'}\n"
         "print(sorted(heavy & sys.modules.keys()))"
     )

@@ -336,7 +336,7 @@ def test_every_word_is_in_every_language() -> None:
 def test_what_a_run_did_is_in_every_language() -> None:
     """Each outcome that a run tells of a memory has words on the page."""
     keys = json.loads((ROOT / "souffleur/server/page/static/strings/en.json").read_text("utf-8"))
-    sources = [file.read_text("utf-8") for file in (ROOT / "souffleur/runs").glob("*.py")]
+    sources = [file.read_text("utf-8") for file in (ROOT / "souffleur/service").glob("*_runs.py")]
     told = {one for text in sources for one in re.findall(r'"([A-Z]{4,})"', text)}
     assert {"FAILED", "WAITS", "PORTRAY", "PURGE"} <= told
     assert [one for one in sorted(told) if f"op.{one}" not in keys] == []

@@ -36,6 +36,8 @@ _HALVES = re.compile(
     re.IGNORECASE,
 )
 """Words that tell a clock time or a share without its number."""
+_ORDINALS = "second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
+_ORDINAL = {str(value): word for value, word in enumerate(_ORDINALS.split(), start=2)}
 _TO = r"\s?(?:[-–~&,]|and|to|or|und|bis)\s?"
 """Between the numbers of two days of a month: "7 and 8 March"."""
 _ANYBODY = frozenset(terms("user 用户 用戶 主人 ユーザー"))
@@ -116,11 +118,14 @@ class Grounds:
         if one.kind is DetailKind.NAME:
             return _is_hinted(one.text, self._text)
         if one.kind is DetailKind.DATE or YEAR.fullmatch(one.key):
-            return is_among(self._days, one.key)
+            short = re.search(rf"['’]{one.key[2:]}\b", self._told)  # '94
+            return bool(short) or is_among(self._days, one.key)
         if ":" in one.key or "%" in one.key:
             in_words = one.key.rstrip("%") in number_keys(self._told)
             return in_words or bool(_HALVES.search(self._told))
         if one.key == "1" or (_is_small(one.key) and not self._is_read):
+            return True
+        if _ORDINAL.get(one.key, "\0") in self._told.lower():  # "my third child"
             return True
         if any(_joined(one, date, content) for date in others if date.kind is DetailKind.DATE):
             return True

@@ -78,8 +78,8 @@ def loose_dates(line: str) -> Iterator[str]:
     """Yield the keys of possible dates, in a line without the certain ones."""
     for match in _PAIR.finditer(line):
         yield from (_key(match[3] or "", *pair) for pair in _either_way(match[1], match[2]))
-    for years in re.findall(r"(?<![0-9])([0-9]{2})\s?年|(?<!\w)'([0-9]{2})\b", line):
-        yield from (f"{century}{year}" for century in ("19", "20") for year in years if year)
+    for year in re.findall(r"(?<![0-9])([0-9]{2})\s?年", line):
+        yield from (f"19{year}", f"20{year}")
     yield from (_exact(match) for pattern in _LOOSE for match in pattern.finditer(line))
 
 

@@ -202,10 +202,8 @@ _PAIR = re.compile(r"(?<![0-9/])[0-9]{1,2}/[0-9]{1,2}(?![0-9/])")
 _PRODUCT = re.compile(rf"(?:[A-Z][A-Za-z0-9.+#-]*|[Vv]ersion|版本|{GONE})\s?$")
 _GROUPS = {"both": 2, "couple": 2, "pair": 2, "twins": 2, "twice": 2, "trio": 3, "triplets": 3}
 _GROUPS |= {"dozen": 12, "half a dozen": 6, "half-dozen": 6, "half dozen": 6}
-_ORDINALS = "second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
-_GROUPS |= {word: value for value, word in enumerate(_ORDINALS.split(), start=2)}
 _GROUP = re.compile(rf"\b(?:{'|'.join(sorted(_GROUPS, key=len, reverse=True))})\b", re.IGNORECASE)
-"""Words that say a number without being one: "a dozen eggs" are 12, "my third child" is the 3rd."""
+"""Words that say a number without being one: "a dozen eggs" are 12."""
 _BARE = re.compile(rf"[0-9]+(?:,[0-9]{{3}})*(?:\.[0-9]+)*|[{NUMERAL}]+|[俩倆仨]|{_NUMBER_WORDS}")
 
 

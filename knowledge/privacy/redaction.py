@@ -72,7 +72,7 @@ def redact(words: str, private: Sequence[str] = (), secrets: Sequence[str] = ())
     words = _one_line(_TAG.sub(" ", words))
     # What looks like a key in an address or header is cut first, as a cut would hide what it is.
     words = _without_keys(words)
-    return _without_keys(_without(words, _letters("\n".join((*private, *map(_plain, private))))))
+    return _without_keys(_without(words, _letters("\n".join(map(_plain, private)))))
 
 
 def redact_own(words: str, private: Sequence[str]) -> str:

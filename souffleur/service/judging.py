@@ -12,14 +12,12 @@ from souffleur.errors import (
     EmbedderError,
     EndpointError,
     OutageError,
-    RecordingError,
     StoreError,
 )
 from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.sessions import Sessions
-from souffleur.knowledge.text.plain import mend
 from souffleur.knowledge.turn import Turn, TurnState
-from souffleur.telemetry.log_lines import describe, trace_bug
+from souffleur.telemetry.log_lines import describe, tell, trace_bug
 
 MIN_RETRY_PAUSE = 1.0
 """Minimum seconds before retrying what waits for an endpoint, or a failed episode or portrait,
@@ -194,9 +192,7 @@ class Attempts:
         return None
 
     async def _failed(self, turns: Sequence[Turn], error: Exception) -> float | None:
-        text = describe(error)
-        if isinstance(error, RecordingError):  # whoever replays a recording may see what it holds
-            text = mend(f"{type(error).__name__}: {error}")
+        text = tell(error)
         await self._note_cost(turns[0], error)
         if not await self._endpoints.is_fault_of_request(error):
             if not isinstance(error, OutageError | StoreError):

@@ -14,7 +14,6 @@ from souffleur.agents.model.chat import on_behalf_of
 from souffleur.errors import (
     AnswerError,
     EndpointError,
-    RecordingError,
     SettingsError,
     SouffleurError,
     StoreError,
@@ -22,7 +21,7 @@ from souffleur.errors import (
 )
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.store.runs.run_log import RunRecord
-from souffleur.telemetry.log_lines import describe, trace_bug
+from souffleur.telemetry.log_lines import describe, tell, trace_bug
 from souffleur.times import lacks_zone
 
 if TYPE_CHECKING:
@@ -161,13 +160,7 @@ class RunResult:
         self.outages += is_outage(error)
         if self.outages >= MAX_OUTAGES:
             self.break_off(error)
-        # A stale recording is named to whoever plays it; of other errors no word that was said.
-        told = (
-            f"{type(error).__name__}: {error}"
-            if isinstance(error, RecordingError)
-            else describe(error)
-        )
-        return RunItem(memory, "FAILED", told)
+        return RunItem(memory, "FAILED", tell(error))
 
     def break_off(self, error: Exception) -> None:
         """Begin nothing more; what is left stays due."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from souffleur.errors import RecordingError, SouffleurError
+from souffleur.knowledge.text.plain import mend
 
 if TYPE_CHECKING:
     from loguru import Logger
@@ -32,6 +33,16 @@ def describe(error: BaseException) -> str:
         return name
     last = frames[-1]
     return f"{name} in {last.name}, {Path(last.filename).name}:{last.lineno}"
+
+
+def tell(error: BaseException) -> str:
+    """Return an error as it is kept with what failed: that of a recording whole, as it is replayed.
+
+    >>> tell(ValueError("she said: I love tea"))
+    'ValueError'
+    """
+    whole = isinstance(error, RecordingError)
+    return mend(f"{type(error).__name__}: {error}" if whole else describe(error))
 
 
 def trace_bug(bound: "Logger", error: BaseException) -> None:

@@ -310,7 +310,7 @@ with BlockingSouffleur.open(Settings(path=Path(sys.argv[1]), embedder="hash:64")
         receipt = memory.observe(user_id="ann", user="said in the child")
         told = told and not memory.end_session(user_id="ann")
         try:
-            memory.knowledge._inner.journal.record(None)
+            memory._inner.knowledge.journal.record(None)
         except StoreError as error:
             told = told and "forked" in str(error)
         memory.close()

@@ -29,7 +29,7 @@ from souffleur.knowledge.store.sessions import Sessions
 from souffleur.knowledge.text.details import read_capitalised
 from souffleur.knowledge.text.match import normalize_text
 from souffleur.knowledge.text.sentences import sentences
-from souffleur.knowledge.turn import Turn
+from souffleur.knowledge.turn import Turn, TurnState
 
 MOST_DOUBTFUL = 30
 """Number of lines of which a judge is asked at most; what else may tell the same stays hidden."""
@@ -147,6 +147,8 @@ def find_told(
     `rests` are the turns that it rests on, `asking` those that ask to forget it, which go anyway.
     """
     found = Found(turns=set(rests))
+    # What only may tell of it and still waits is judged as usual: hidden, it never would be.
+    waiting = {turn.id for turn in held.turns if turn.state is TurnState.PENDING}
     for one in held.memories:
         if one.id in going:
             continue
@@ -160,13 +162,13 @@ def find_told(
         told = matter.in_text(turn.words) if turn.id not in rests | asking else Told.NOT
         if told is Told.SURELY:
             found.turns.add(turn.id)
-        elif told:
+        elif told and turn.id not in waiting:
             found.doubtful.append((matter.nearness(turn.words), Line(turn.id)))
     doubted = {line.id for _, line in found.doubtful}
     found.doubtful.sort(key=lambda one: (one[1].text == "", -one[0]))
     room = max(0, MOST_DOUBTFUL - len(found.doubtful))
     near = beside(found.turns, held.turns, held.names, held.called)
-    others = [turn for turn in near if turn.id not in doubted | asking]
+    others = [turn for turn in near if turn.id not in doubted | asking | waiting]
     found.doubtful += [(0.0, Line(turn.id)) for turn in others[:room]]
     return found
 

@@ -10,7 +10,7 @@ from souffleur.agents.model.chat import Reply, Request
 from souffleur.api import Souffleur
 from souffleur.settings import Settings
 from tests.place import where
-from tests.scripted import SKIP, Scripted, add, answer, boost, delete, update
+from tests.scripted import SKIP, Scripted, add, answer, boost, delete, judged_told, update
 
 TURNS = 200
 
@@ -27,7 +27,9 @@ def line(place: int) -> str:
 
 
 def judge(request: Request) -> dict[str, Any]:
-    """Judges every line of the exchange by its first word."""
+    """Judges every line of the exchange by its first word; no other line tells what one forgets."""
+    if request.name == "forgotten":
+        return judged_told(request)
     question = request.messages[1].content
     known, _, exchange = question.partition("## The exchange to judge")
     ops = [op for said in re.findall(r"^Ann: (.+)$", exchange, re.M) if (op := _op(said, known))]

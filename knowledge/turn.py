@@ -82,6 +82,8 @@ class Turn(Frozen):
     hidden: bool = False
     """Whether it repeats something forgotten on request, or was taken back: never found, never
     summarised."""
+    unread: bool = False
+    """Whether it was hidden before it was judged: if it is shown again, it is judged."""
     expunged: bool = False
     """Whether its words have expired or were deleted."""
 

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from souffleur.errors import UndoError
 from souffleur.knowledge import decay
-from souffleur.knowledge.forgetting.request import told_again
+from souffleur.knowledge.forgetting.request import spared_since, told_again
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.operation import Actor, Change, LedgerEntry, derive_id
 from souffleur.knowledge.policy import Policy
@@ -48,13 +48,14 @@ def plan_undo(
         raise UndoError(f"it was undone already, by ledger entry {entry.undone_by}")
     if entry.refused is not None or not entry.changes:
         raise UndoError("it changed nothing, so there is nothing to undo")
-    undo_id = undo_id_of(entry.id)
+    undo_id, spared = undo_id_of(entry.id), spared_since(entry)
     changes = tuple(
         Change(
             before=current[change.after.id],
             after=_restored(change, current[change.after.id], undo_id, now, policy),
         )
         for change in entry.changes
+        if change.after.id not in spared
     )
     return LedgerEntry(
         id=undo_id,

@@ -29,7 +29,7 @@ from souffleur.knowledge.store.sessions import Sessions
 from souffleur.knowledge.text.details import read_capitalised
 from souffleur.knowledge.text.match import normalize_text
 from souffleur.knowledge.text.sentences import sentences
-from souffleur.knowledge.turn import Turn, TurnState
+from souffleur.knowledge.turn import Turn
 
 MOST_DOUBTFUL = 30
 """Number of lines of which a judge is asked at most; what else may tell the same stays hidden."""
@@ -147,8 +147,6 @@ def find_told(
     `rests` are the turns that it rests on, `asking` those that ask to forget it, which go anyway.
     """
     found = Found(turns=set(rests))
-    # What only may tell of it and still waits is judged as usual: hidden, it never would be.
-    waiting = {turn.id for turn in held.turns if turn.state is TurnState.PENDING}
     for one in held.memories:
         if one.id in going:
             continue
@@ -162,13 +160,13 @@ def find_told(
         told = matter.in_text(turn.words) if turn.id not in rests | asking else Told.NOT
         if told is Told.SURELY:
             found.turns.add(turn.id)
-        elif told and turn.id not in waiting:
+        elif told:
             found.doubtful.append((matter.nearness(turn.words), Line(turn.id)))
     doubted = {line.id for _, line in found.doubtful}
     found.doubtful.sort(key=lambda one: (one[1].text == "", -one[0]))
     room = max(0, MOST_DOUBTFUL - len(found.doubtful))
     near = beside(found.turns, held.turns, held.names, held.called)
-    others = [turn for turn in near if turn.id not in doubted | asking | waiting]
+    others = [turn for turn in near if turn.id not in doubted | asking]
     found.doubtful += [(0.0, Line(turn.id)) for turn in others[:room]]
     return found
 
@@ -362,16 +360,24 @@ def doubts_of(entry: LedgerEntry) -> list[Line]:
 
 
 def without_spared(entry: LedgerEntry, ids: Iterable[str]) -> LedgerEntry:
-    """Return an entry that no more hides these records, and of which nothing is doubtful."""
+    """Return an entry that no more hides these records, and of which nothing is doubtful.
+
+    Its changes stay, as the ledger tells what was done; undoing it leaves these records alone.
+    """
     gone, resting = set(ids), entry.details["resting"]
-    left = tuple(change for change in entry.changes if change.after.id not in gone)
+    left = (change for change in entry.changes if change.after.id not in gone)
     segments = {change.after.data.get("segment_id") for change in left}
     kept = {
         "turns": [id for id in resting["turns"] if id not in gone],
         "segments": [id for id in resting["segments"] if id in segments],
+        "spared": sorted(gone),
     }
-    details = {**entry.details, "resting": kept}
-    return entry.model_copy(update={"changes": left, "details": details})
+    return entry.model_copy(update={"details": {**entry.details, "resting": kept}})
+
+
+def spared_since(entry: LedgerEntry) -> frozenset[str]:
+    """Return the ids of what an entry had hidden in doubt, and a judge has shown again."""
+    return frozenset((entry.details.get("resting") or {}).get("spared", ()))
 
 
 def told_again(portrait: Memory, lines: Iterable[str]) -> Memory:

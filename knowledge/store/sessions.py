@@ -199,12 +199,16 @@ class Sessions:
     async def hide(self, turn_ids: Sequence[str], *, hidden: bool = True) -> None:
         """Hide turns from every read, or show them again; their words are kept until they expire.
 
-        Hiding deletes the reasons of their judgement at once and for good.
+        Hiding deletes the reasons of their judgement at once and for good. What was hidden before
+        it was judged waits for its judgement again once it is shown.
         """
         await self._collection.merge_payload(list(turn_ids), {"hidden": hidden})
-        if hidden:
-            for turn in read_each(await self._collection.get(list(turn_ids)), to_turn):
+        for turn in read_each(await self._collection.get(list(turn_ids)), to_turn):
+            if hidden:
                 await self._collection.merge_payload([turn.id], _wordless(turn))
+            elif turn.unread:
+                waits = {"state": TurnState.PENDING, "unread": False}
+                await self._collection.merge_payload([turn.id], waits)
 
     async def unembedded(
         self,

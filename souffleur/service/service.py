@@ -380,11 +380,13 @@ class Backstage:
             yield mine
 
     async def _judge(self, waiting: Sequence[Turn]) -> None:
-        # Forgotten before they were judged: nothing is to be learnt from them. What was taken back
-        # is hidden as well, but has no words left, and what it brought is still to be undone.
+        # Forgotten before they were judged: nothing is learnt from them until they are shown again.
+        # What was taken back is hidden too, but has no words left, and what it brought is undone.
         forgotten = [turn for turn in waiting if turn.hidden and turn.messages]
         if forgotten:
-            await self._knowledge.journal.mark(forgotten, state=TurnState.JUDGED, error="")
+            await self._knowledge.journal.mark(
+                forgotten, state=TurnState.JUDGED, error="", unread=True
+            )
         if told := [turn for turn in waiting if turn not in forgotten]:
             await self._judge_shown(told)
 

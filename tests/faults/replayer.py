@@ -15,15 +15,20 @@ from tests.scripted import SKIP, Scripted, add, answer, boost, delete, judged_to
 TURNS = 200
 
 
+def thing(place: int) -> str:
+    """A word that nothing else shares, as what shares one with a forgotten memory is doubtful."""
+    return "zo" + str(place).translate(str.maketrans("0123456789-", "bcdfghjklmn"))
+
+
 def line(place: int) -> str:
     """What the user says at that place: mostly something new, sometimes on something known."""
     if place % 10 == 7:
-        return f"used thing {place - 21}"  # what the window still holds is no BOOST
+        return f"used {thing(place - 21)}"  # what the window still holds is no BOOST
     if place % 10 == 8:
-        return f"changed thing {place - 3}"
+        return f"changed {thing(place - 3)}"
     if place % 10 == 9:
-        return f"forget thing {place - 5}"
-    return f"likes thing {place}"
+        return f"forget {thing(place - 5)}"
+    return f"likes {thing(place)}"
 
 
 def judge(request: Request) -> dict[str, Any]:
@@ -37,16 +42,16 @@ def judge(request: Request) -> dict[str, Any]:
 
 
 def _op(said: str, known: str) -> dict[str, Any] | None:
-    verb, _, thing = said.partition(" ")
+    verb, _, what = said.partition(" ")
     if verb == "likes":
-        return add(f"Ann likes {thing}.", said)
-    handle = re.search(rf"^(m\d+)\*? \[[^]]*\] Ann \w+ {thing}\.$", known, re.M)
+        return add(f"Ann likes {what}.", said)
+    handle = re.search(rf"^(m\d+)\*? \[[^]]*\] Ann \w+ {what}\.$", known, re.M)
     if handle is None:
         return None
     if verb == "used":
         return boost(handle[1])
     if verb == "changed":
-        return update(handle[1], f"Ann adores {thing}.", said)
+        return update(handle[1], f"Ann adores {what}.", said)
     return delete(handle[1], said)
 
 

@@ -12,7 +12,7 @@ from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.turn import TurnState
 from tests.build import open_base
 from tests.faults.child import running
-from tests.faults.replayer import TURNS
+from tests.faults.replayer import TURNS, thing
 
 
 def live(folder: Path, seconds: float | None) -> str:
@@ -51,7 +51,7 @@ async def _assert_judged_once(base: KnowledgeBase, turn_ids: list[str]) -> None:
     verdicts = {turn: {e.verdict_id for e in entries if turn in e.turn_ids} for turn in turn_ids}
     assert {len(found) for found in verdicts.values()} == {1}
     added = Counter(e.details["content"] for e in entries if e.op == "ADD" and not e.refused)
-    expected = [f"Ann likes thing {n}." for n in range(TURNS) if n % 10 < 7]
+    expected = [f"Ann likes {thing(n)}." for n in range(TURNS) if n % 10 < 7]
     assert added == Counter(expected)
 
 

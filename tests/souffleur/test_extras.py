@@ -14,7 +14,7 @@ def test_a_missing_extra_is_named(package: str, name: str) -> None:
     """Importing the package costs nothing; the name says what to install."""
     code = (
         f"import sys; sys.modules[{package!r}] = None\n"
-        f"import souffleur.{package} as ours\n"
+        f"import souffleur.integrations.{package} as ours\n"
         "assert 'langgraph' not in sys.modules\n"
         f"try: ours.{name}\n"
         "except Exception as error: print(type(error).__name__, error)"

@@ -70,8 +70,10 @@ def test_commands_find_the_owner(served: Path, run: Run, tmp_path: Path) -> None
     assert run("profile")[0] == run("ask", "tea")[0] == run("doctor")[0] == 0
     assert data(run, "backup", str(tmp_path / "copy.zip"))["counts"]["memory"] == 2
     assert (tmp_path / "copy.zip").exists()
-    assert data(run, "export", str(tmp_path / "copy.jsonl"))["counts"]["memory"] == 2
-    assert data(run, "import", str(tmp_path / "copy.jsonl"))["known"]["memory"] == 2
+    assert (
+        data(run, "export", str(tmp_path / "copy.jsonl"))["counts"]["memory"] == 1
+    )  # not the forgotten one
+    assert data(run, "import", str(tmp_path / "copy.jsonl"))["known"]["memory"] == 1
     (tmp_path / "chat.json").write_text('[{"role": "user", "content": "hi"}]')
     chat = ("import", str(tmp_path / "chat.json"), "--user", "me", "--agent", "luna", "--yes")
     assert data(run, *chat)["new"] == {"turn": 1}

@@ -102,7 +102,7 @@ async def test_a_user_who_wants_no_memory_gets_none(memory: Souffleur, tmp_path:
 
 @pytest.mark.parametrize("dry_run", [True, False])
 async def test_what_no_store_can_hold(memory: Souffleur, tmp_path: Path, dry_run: bool) -> None:
-    """A memory with half a character beside its words, or nested without end, is left out."""
+    """Half a character in an id, or data without end, is left out; in data it is replaced."""
     deep = "[" * 300 + "]" * 300
     file = tmp_path / "mem0.json"
     file.write_text(
@@ -111,9 +111,11 @@ async def test_what_no_store_can_hold(memory: Souffleur, tmp_path: Path, dry_run
         f'{{"a": {deep}}}}}, {{"id": "d", "memory": "Ann likes ale.", "categories": "drinks"}}]'
     )
     taken = await memory.import_file(file, user_id="ann", dry_run=dry_run)
-    assert (taken.new, list(taken.skipped.values())) == ({"memory": 1}, [3])
+    assert (taken.new, list(taken.skipped.values())) == ({"memory": 2}, [2])
     kept = await memory.list(user_id="ann")
-    assert [one.topics for one in kept] == ([] if dry_run else [("drinks",)])
+    told = {one.content: (one.topics, one.data.get("metadata")) for one in kept}
+    milk, ale = ((), {"a": "\ufffd"}), (("drinks",), None)
+    assert told == ({} if dry_run else {"Ann likes milk.": milk, "Ann likes ale.": ale})
 
 
 async def test_a_memory_that_cannot_be_read(memory: Souffleur, tmp_path: Path) -> None:

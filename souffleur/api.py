@@ -65,7 +65,7 @@ from souffleur.parts import Parts
 from souffleur.recall.compose import Recall
 from souffleur.recall.gather import Asked, Past, look_everywhere, whisper_for
 from souffleur.recall.pairing import Pairing, Whisper
-from souffleur.recall.tokens import counter_for
+from souffleur.recall.tokens import estimate_tokens
 from souffleur.service.intake import Receipt, Said, turn_of, with_error
 from souffleur.service.service import Backstage
 from souffleur.settings import Settings, change_settings, load_settings
@@ -134,7 +134,7 @@ class Souffleur:
         self._backstage = Backstage(parts, settings)
         self.grace = self._backstage.grace
         """How long stopping may take, from when that is first asked."""
-        self._count = counter_for(settings.model, settings.tokenizer)
+        self._count = estimate_tokens
         self._pairing = Pairing()
         self._keeper: Keeper | None = None
         self._zones = KnownZones()
@@ -182,7 +182,7 @@ class Souffleur:
         """
         if incognito:
             return Recall()
-        within = self.settings.recall_timeout + self.settings.recall_deadline
+        within = self.settings.recall_timeout
         try:
             self.knowledge.memories.check_usable()  # a forked process has no loop that times it
             async with asyncio.timeout(within):
@@ -193,7 +193,7 @@ class Souffleur:
                 shows = self.settings.show_references if shown is None else shown
                 return await self._recall(user_id, session_id, text, agent_id, at, shows)
         except TimeoutError:
-            late = f"nothing was recalled within {within:g} s (SOUFFLEUR_RECALL_DEADLINE)"
+            late = f"nothing was recalled within {within:g} s (SOUFFLEUR_RECALL_TIMEOUT)"
             logger.bind(user=user_id, session=session_id).warning("{}", late)
             return Recall(error=late)
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory

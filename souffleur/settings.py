@@ -17,7 +17,6 @@ from pydantic import (
     SecretStr,
     ValidationError,
     field_validator,
-    model_validator,
 )
 
 from souffleur.agents.model.address import check_extra_body, parse_extra_body
@@ -50,6 +49,32 @@ Treatment = Literal["redact", "refuse", "keep"]
 _URL_FIELDS = frozenset({"base_url", "embedder_base_url", "qdrant_url", "upstream_url"})
 
 
+class WhisperBudget(BaseModel):
+    """How much of each part the whispered block may hold, heading included."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    core: int = Field(default=200, ge=0)
+    """Maximum tokens of core memories."""
+    portrait: int = Field(default=500, ge=0)
+    """Maximum tokens of the portrait."""
+    episodes: int = Field(default=800, ge=0)
+    """Maximum tokens of the latest episodes."""
+    latest: int = Field(default=5, ge=0)
+    """Number of the latest episodes that are in every recall."""
+    related: int = Field(default=350, ge=0)
+    """Maximum tokens of memories that match the message, and of those always included."""
+    matching: int = Field(default=12, ge=0)
+    """Memories that a message may call up, besides the core, within `related`."""
+    unasked: int = Field(default=12, ge=0)
+    """Memories that may go with a message unasked: plans that fall due, circumstances in force,
+    what matters most; as far as `related` leaves room."""
+    past: int = Field(default=1500, ge=0)
+    """Maximum tokens of what answers a question about the past."""
+    style: Literal["plain", "grouped"] = "plain"
+    """Whether memories are one list, or grouped under headings by kind."""
+
+
 class Settings(BaseModel):
     """All settings. Each field is also read from SOUFFLEUR_<NAME> by `load_settings`.
 
@@ -66,10 +91,6 @@ class Settings(BaseModel):
     """API key of the Qdrant server."""
     qdrant_prefix: str = Field(default="", pattern=r"^[A-Za-z0-9._-]{0,200}$")
     """How the names of this store's collections begin, so that several stores share a server."""
-    shards: int = Field(default=1, ge=1)
-    """Shards of new collections on a Qdrant server."""
-    replicas: int = Field(default=1, ge=1)
-    """Replicas of each shard on a Qdrant server."""
     judge: bool = True
     """Whether this process judges turns. If `False`, it records and recalls only, and others at the
     same Qdrant server judge: see `souffleur worker`."""
@@ -146,41 +167,19 @@ class Settings(BaseModel):
     less than `judge_every`."""
     window: int = Field(default=30, ge=2)
     """Maximum messages of a session kept word for word; beyond, the oldest become an episode."""
-    window_keep: int = Field(default=10, ge=1)
-    """Messages that stay in the window when the oldest become an episode."""
     idle_minutes: float = Field(default=30.0, ge=0)
     """Minutes of silence that end a session. 0 means that only `end_session` ends it."""
     raw_days: int = Field(default=30)
     """Days for which raw turns are kept, 7 to 365. 0 means until they are summarised."""
 
-    recall_limit: int = Field(default=12, ge=0)
-    """Memories a message may call up, besides the core, within the budget `related_tokens`."""
-    recall_unasked: int = Field(default=12, ge=0)
-    """Memories that may go with a message unasked: plans that fall due, circumstances in force,
-    what matters most; as far as the same budget leaves room."""
-    recall_timeout: float = Field(default=1.0, gt=0)
-    """Seconds that `recall` waits for an embedder; after that, it searches by words alone."""
-    recall_deadline: float = Field(default=5.0, gt=0)
-    """Seconds besides these after which `recall` gives up, and says so in `Recall.error`: a server
-    may hang."""
-    recall_episodes: int = Field(default=5, ge=0)
-    """Number of the latest episodes that are included in every recall."""
-    core_tokens: int = Field(default=200, ge=0)
-    """Maximum tokens of core memories in the whispered block."""
-    portrait_tokens: int = Field(default=500, ge=0)
-    """Maximum tokens of the portrait in the whispered block."""
-    episode_tokens: int = Field(default=800, ge=0)
-    """Maximum tokens of the latest episodes in the whispered block."""
-    related_tokens: int = Field(default=350, ge=0)
-    """Maximum tokens of memories that match the message, and of those always included."""
-    past_tokens: int = Field(default=1500, ge=0)
-    """Maximum tokens of what answers a question about the past."""
-    whisper_style: Literal["plain", "grouped"] = "plain"
-    """Whether memories are one list, or grouped under headings by kind."""
+    whisper: WhisperBudget = WhisperBudget()
+    """Tokens and numbers of each part of the whispered block; in the environment a JSON object of
+    those that differ, such as {"related": 500, "style": "grouped"}."""
+    recall_timeout: float = Field(default=4.0, gt=0)
+    """Seconds after which `recall` gives up, and says so in `Recall.error`. A quarter of them is
+    for the embedder; after that, `recall` searches by words alone."""
     show_references: bool = False
     """Whether a recall says which memories it holds, unless the user has chosen otherwise."""
-    tokenizer: Path | None = None
-    """The tokenizer.json of the companion's model; None: tiktoken's, if at hand, or an estimate."""
     upstream_url: str | None = None
     """URL of the endpoint behind `souffleur proxy`. `None` means `base_url`."""
     upstream_api_key: SecretStr | None = None
@@ -189,8 +188,6 @@ class Settings(BaseModel):
     """The user of a request to the proxy that names none. `None` means that it is refused."""
     proxy_token: SecretStr | None = None
     """Token that each request to the proxy must have. `None` means none, on the loopback only."""
-    proxy_recall_timeout: float = Field(default=2.0, gt=0)
-    """Seconds that a reply waits for what to whisper; after that, it goes on without."""
     proxy_notes: Literal["off", "append", "event"] = "off"
     """Whether the proxy shows what a reply rests on and what was remembered: at the end of the
     reply, or as a comment in its stream."""
@@ -220,14 +217,12 @@ class Settings(BaseModel):
     """Seconds to stop in: `close` waits as long for turns that are being judged, a server first for
     requests that it answers."""
 
-    metrics: bool = False
-    """Whether to measure for Prometheus, with `souffleur[telemetry]`; nothing is sent."""
-    metrics_port: int | None = Field(default=None, ge=1, le=65535)
-    """Port of this machine's loopback where Prometheus finds the metrics. `None` means none."""
-    traces: bool = False
-    """Whether to write OpenTelemetry spans to the host's tracer provider."""
-    trace_content: bool = False
-    """Whether spans may hold what was said: messages, whispers, prompts and answers."""
+    metrics: bool | int = False
+    """Whether to measure for Prometheus, with `souffleur[telemetry]`: `souffleur serve` shows it.
+    A number is a port of this machine's loopback where Prometheus finds them. Nothing is sent."""
+    traces: Literal["off", "on", "content"] = "off"
+    """Whether to write OpenTelemetry spans to the host's tracer provider; with `content`, they hold
+    what was said: messages, whispers, prompts and answers."""
     tokens: Path | None = None
     """File with the tokens of `souffleur serve`. `None` means `tokens.json` in `path`."""
     cors_origins: str | None = None
@@ -248,6 +243,25 @@ class Settings(BaseModel):
         if isinstance(path, str) and not path.strip():
             raise ValueError("must not be empty: name a folder, or do not set it")
         return path
+
+    @field_validator("whisper", mode="before")
+    @classmethod
+    def _parsed_whisper(cls, given: Any) -> Any:
+        if not isinstance(given, str):
+            return given
+        try:
+            return json.loads(given)
+        except ValueError:
+            raise ValueError('must be a JSON object, such as {"related": 500}') from None
+
+    @field_validator("metrics")
+    @classmethod
+    def _some_port(cls, given: bool | int) -> bool | int:
+        if given in (0, 1):
+            return bool(given)
+        if not 1 < given <= 65535:
+            raise ValueError("must be true, false, or a port from 2 to 65535")
+        return given
 
     @field_validator("extra_body", mode="before")
     @classmethod
@@ -275,12 +289,6 @@ class Settings(BaseModel):
         if days and not 7 <= days <= 365:
             raise ValueError("must be 7 to 365 days, or 0 to keep none after summarising")
         return days
-
-    @model_validator(mode="after")
-    def _keeps_less_than_it_holds(self) -> "Settings":
-        if self.window_keep >= self.window:
-            raise ValueError("SOUFFLEUR_WINDOW_KEEP must be less than SOUFFLEUR_WINDOW")
-        return self
 
     @field_validator("timezone")
     @classmethod
@@ -334,7 +342,7 @@ class Settings(BaseModel):
         from souffleur.knowledge.session import WindowRule
 
         idle = timedelta(minutes=self.idle_minutes) if self.idle_minutes else None
-        return WindowRule(size=self.window, keep=self.window_keep, idle=idle)
+        return WindowRule(size=self.window, keep=max(1, self.window // 3), idle=idle)
 
     @property
     def redacted(self) -> frozenset[Group]:

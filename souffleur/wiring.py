@@ -114,8 +114,6 @@ def make_place(settings: Settings) -> StoreLocation:
         url=settings.qdrant_url,
         api_key=settings.qdrant_api_key,
         prefix=settings.qdrant_prefix,
-        shards=settings.shards,
-        replicas=settings.replicas,
     )
 
 

@@ -28,7 +28,7 @@ SECTIONS = {
     "embedder": "The embedder",
     "policy": "Fading, names, language",
     "judge_every": "Judging, sessions, raw turns",
-    "recall_limit": "What is whispered",
+    "whisper": "What is whispered",
     "tries": "Work in the background",
     "tokens": "Serving",
 }

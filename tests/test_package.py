@@ -27,7 +27,6 @@ HEAVY = (
     "openai",
     "jinja2",
     "numpy",
-    "tiktoken",
     "fastapi",
     "starlette",
     "uvicorn",

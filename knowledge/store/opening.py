@@ -42,8 +42,6 @@ class StoreLocation:
     api_key: SecretStr | None = None
     prefix: str = ""
     """How the names of its collections on a server begin."""
-    shards: int = 1
-    replicas: int = 1
 
     @property
     def plain_key(self) -> str | None:
@@ -178,8 +176,6 @@ async def open_collection(location: StoreLocation, name: str, dimension: int) ->
             schema,
             prefix=location.prefix,
             api_key=location.plain_key,
-            shards=location.shards,
-            replicas=location.replicas,
         )
     from souffleur.knowledge.store.engine.edge import EdgeCollection
 

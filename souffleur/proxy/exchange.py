@@ -91,7 +91,7 @@ class Prompter:
     """Whispers before a reply and observes it afterwards; its trouble never costs a reply."""
 
     def __init__(self, memory: "Souffleur", *, patience: float, mode: Mode = "off") -> None:
-        """`patience` is how many seconds a recall may take; `mode` says where notes go."""
+        """`patience` is how many seconds notices may take; `mode` says where notes go."""
         self._memory = memory
         self.mode: Mode = mode
         """Where notes go."""
@@ -209,17 +209,12 @@ class Prompter:
         return self._threads.open(speaker, talk) if talk else None
 
     async def _recall(self, turn: OpenTurn) -> Recall:
-        recall = self._memory.recall(
+        return await self._memory.recall(
             user_id=turn.user_id,
             session_id=turn.session_id,
             agent_id=turn.agent_id,
             text=turn.user or turn.so_far,  # what another has said
         )
-        try:
-            return await asyncio.wait_for(recall, self._patience)
-        except TimeoutError:
-            logger.warning("nothing is whispered: recall took more than {} s", self._patience)
-            return Recall()
 
     async def _notes(self, turn: OpenTurn, whisper: Recall) -> Notes:
         """Return what the whisper holds, and what has changed since the reply before."""

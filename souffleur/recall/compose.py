@@ -22,8 +22,9 @@ from souffleur.recall.rendering import (
     tell,
 )
 from souffleur.recall.tokens import Count, estimate_tokens
+from souffleur.settings import WhisperBudget
 
-__all__ = ["Budget", "Candidates", "Recall", "RenderOptions", "compose"]
+__all__ = ["Candidates", "Recall", "RenderOptions", "compose"]
 
 Item = Memory | Turn
 
@@ -94,21 +95,10 @@ class Candidates:
     """Episodes and raw turns from the time that the message asks about, best first."""
 
 
-@dataclass(frozen=True)
-class Budget:
-    """Maximum tokens of each part, heading included; the lines above all parts are extra."""
-
-    core: int = 200
-    portrait: int = 500
-    episodes: int = 800
-    related: int = 350
-    past: int = 1500
-
-
 def compose(
     candidates: Candidates,
     *,
-    budget: Budget,
+    budget: WhisperBudget,
     options: RenderOptions,
     count: Count = estimate_tokens,
     error: str = "",

@@ -30,7 +30,7 @@ from souffleur.recall.always import (
     Shelf,
     Standing,
 )
-from souffleur.recall.compose import Budget, Candidates, Recall, RenderOptions, compose
+from souffleur.recall.compose import Candidates, Recall, RenderOptions, compose
 from souffleur.recall.rank import find_guards, is_held_back, rank
 from souffleur.recall.tokens import Count
 from souffleur.settings import Settings
@@ -59,9 +59,11 @@ MAX_REPEATING = 200
 """Characters of a message that may say no more than another; a longer one tells more."""
 MAX_SAID_LATER = 2
 """Later turns about the matter of the nearest one."""
+EMBEDDER_SHARE = 0.25
+"""The part of `recall_timeout` that a recall waits for the embedder."""
 RAW = (Scope.TURNS,)
 MAX_PAST_HITS = 10
-"""Episodes, and as many raw turns, that a question brings; `past_tokens` may hold fewer."""
+"""Episodes, and as many raw turns, that a question brings; `WhisperBudget.past` may hold fewer."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ async def whisper_for(
     with_references: bool = False,
 ) -> Recall:
     """Return the block for the reply to what was said: see `Recall.error` for what it lacks."""
-    finder = Finder(knowledge, settings.recall_timeout)
+    finder = Finder(knowledge, settings.recall_timeout * EMBEDDER_SHARE)
     candidates = await gather_candidates(finder, settings, asked)
     persona = asked.persona
     language = persona.language or spoken_in(asked.text)
@@ -169,21 +171,14 @@ async def whisper_for(
         assistant=persona.assistant,
         language=language,
         zone=persona.zone,
-        style=settings.whisper_style,
+        style=settings.whisper.style,
         message=asked.text,
         formerly=formerly(persona, language),
-    )
-    budget = Budget(
-        core=settings.core_tokens,
-        portrait=settings.portrait_tokens,
-        episodes=settings.episode_tokens,
-        related=settings.related_tokens,
-        past=settings.past_tokens,
     )
     error = "; ".join(finder.errors)
     return compose(
         candidates,
-        budget=budget,
+        budget=settings.whisper,
         options=options,
         count=count,
         error=error,
@@ -201,7 +196,7 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     likely = session.likely(now) if session else ()
     context = _context(before)
     await finder.prepare(asked.text, context)
-    place = Place(user_id, sphere, own_sphere(asked.agent_id), settings.recall_episodes)
+    place = Place(user_id, sphere, own_sphere(asked.agent_id), settings.whisper.latest)
     at_hand = isinstance(knowledge.memories, CachedCollection)
     shelf = Shelf(knowledge.memories.memo, place, now) if at_hand else None
     standing = shelf.find() if shelf else None
@@ -210,7 +205,7 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     # Asked at once, all this is one request to the store.
     calls: list[Awaitable[list[Any]]] = [part(partial(finder.search, nearest))]
     if latest or not place.episodes:
-        episodes = settings.recall_episodes + MAX_OLDER_EPISODES
+        episodes = settings.whisper.latest + MAX_OLDER_EPISODES
         older = replace(nearest, scope=(Scope.EPISODES,), limit=episodes)
         calls.append(part(partial(finder.search, older)))
     if likely:
@@ -254,7 +249,7 @@ def _within_limits(
     ranked: Sequence[Memory], hits: Mapping[str, Found], settings: Settings
 ) -> list[Memory]:
     """Return what a message calls for, and what goes with it unasked, each up to its limit."""
-    rooms = {True: settings.recall_limit, False: settings.recall_unasked}
+    rooms = {True: settings.whisper.matching, False: settings.whisper.unasked}
     chosen = []
     for memory in ranked:
         called = memory.id in hits and hits[memory.id].relevant

@@ -117,8 +117,8 @@ class Backstage:
             jobs = jobs_of(self._parts)
             self.schedule = Schedule(self._knowledge.journal, jobs, clock=self._parts.clock)
             await self.schedule.start()
-        if self._parts.metrics and self._settings.metrics_port is not None:
-            port = self._settings.metrics_port
+        port = self._settings.metrics
+        if self._parts.metrics and port is not True:
             self._end_serving = self._parts.metrics.serve(port, self._home.ask)
         if self._budget:
             await self._budget.open()

@@ -18,7 +18,7 @@ def make_metrics(settings: "Settings", times: "TimeSource") -> "Metrics | None":
 
     Raises SettingsError if their package is missing.
     """
-    if not settings.metrics and settings.metrics_port is None:
+    if not settings.metrics:
         return None
     try:
         from souffleur.telemetry.metrics import Metrics
@@ -33,14 +33,14 @@ def make_watch(settings: "Settings", metrics: "Metrics | None") -> Watch:
     Raises SettingsError if the package for traces is missing.
     """
     watches: list[Watch] = [metrics.measures] if metrics else []
-    if settings.traces:
+    if settings.traces != "off":
         try:
             from opentelemetry.trace import get_tracer
 
             from souffleur.telemetry.spans import Spans
         except ImportError as error:
             raise _missing("traces", error) from error
-        watches.append(Spans(get_tracer("souffleur"), content=settings.trace_content))
+        watches.append(Spans(get_tracer("souffleur"), content=settings.traces == "content"))
     if len(watches) < 2:
         return watches[0] if watches else UNWATCHED
     return Together(watches)

@@ -330,14 +330,14 @@ class Hung:
 
 async def test_a_reply_does_not_wait_for_a_store_that_hangs(tmp_path: Path) -> None:
     """Recall gives up and says so; once the store answers again, so does recall."""
-    chosen = settings(tmp_path, recall_timeout=0.1, recall_deadline=0.2)
+    chosen = settings(tmp_path, recall_timeout=0.3)
     async with open_empty(chosen, clock=lambda: NOW) as memory:
         await memory.remember("Ann likes green tea.", user_id="ann")
         base, store = memory.knowledge, memory.knowledge.memories
         base.memories = hung = Hung(store)
         whisper = await memory.recall(user_id="ann", text="which green tea?")
         assert (hung.begun, whisper.text) == (1, "")
-        assert whisper.error == "nothing was recalled within 0.3 s (SOUFFLEUR_RECALL_DEADLINE)"
+        assert whisper.error == "nothing was recalled within 0.3 s (SOUFFLEUR_RECALL_TIMEOUT)"
         base.memories = store
         assert "green tea" in (await memory.recall(user_id="ann", text="which green tea?")).text
 

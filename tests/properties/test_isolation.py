@@ -35,7 +35,7 @@ from souffleur.knowledge.operation import (
 from souffleur.knowledge.search.memories import EVERYWHERE, Found, Query
 from souffleur.knowledge.turn import Turn
 from souffleur.parts import Parts
-from souffleur.settings import Settings
+from souffleur.settings import Settings, WhisperBudget
 from souffleur.times import from_clock
 from tests.build import NOW, days, turn, verdict
 from tests.stores import empty_base
@@ -68,7 +68,7 @@ class Users(RuleBasedStateMachine):
         super().__init__()
         self.memory = Souffleur(
             Parts(self.base, times=from_clock(lambda: NOW)),
-            Settings(path=self.folder, related_tokens=400),
+            Settings(path=self.folder, whisper=WhisperBudget(related=400)),
         )
         self.steps = itertools.count()
         self.ids: list[str] = []

@@ -46,8 +46,7 @@ SECRET = f"The wifi password is {CANARY}!"
 ANN: dict[str, Any] = {"user_id": "ann", "session_id": "s1"}
 WATCHED: dict[str, Any] = {
     "metrics": True,
-    "traces": True,
-    "trace_content": True,
+    "traces": "content",
     "retry_pause": 0.0,
 }
 

@@ -45,11 +45,10 @@ def test_the_environment_sets_them(monkeypatch: pytest.MonkeyPatch) -> None:
         ("SOUFFLEUR_EXTRA_BODY", '{"a": NaN}', "SOUFFLEUR_EXTRA_BODY: must be a JSON object"),
         ("SOUFFLEUR_EXTRA_BODY", '{"model": "m"}', "not hold 'model': set SOUFFLEUR_MODEL"),
         ("SOUFFLEUR_RAW_DAYS", "3", "SOUFFLEUR_RAW_DAYS: must be 7 to 365 days, or 0"),
-        (
-            "SOUFFLEUR_WINDOW",
-            "9",
-            "right: SOUFFLEUR_WINDOW_KEEP must be less than SOUFFLEUR_WINDOW",
-        ),
+        ("SOUFFLEUR_WHISPER", "500", "SOUFFLEUR_WHISPER: "),
+        ("SOUFFLEUR_WHISPER", "related", "SOUFFLEUR_WHISPER: must be a JSON object, such as"),
+        ("SOUFFLEUR_WHISPER", '{"relatd": 5}', "SOUFFLEUR_WHISPER_RELATD"),
+        ("SOUFFLEUR_METRICS", "70000", "SOUFFLEUR_METRICS: must be true, false, or a port"),
     ],
 )
 def test_what_cannot_be_right_is_named(

@@ -117,8 +117,6 @@ class ServerCollection:
         prefix: str = "",
         api_key: str | None = None,
         timeout: int = 10,  # noqa: ASYNC109 of one request, in seconds, and so the client's to keep
-        shards: int = 1,
-        replicas: int = 1,
         client: QdrantClient | None = None,
     ) -> "ServerCollection":
         """Open the collection on the server at `url`; create it if there is none.
@@ -134,7 +132,7 @@ class ServerCollection:
         collection = cls(client, schema, url, owned=owned, prefix=prefix)
         try:
             collection._fit(await collection._ask("open", collection._find_version))
-            await collection._ask("open", lambda: collection._prepare(shards, replicas))
+            await collection._ask("open", collection._prepare)
             stored = await collection._ask("open", collection._build_indexes)
             check_stored(schema, stored, bare_address(url))
         except StoreError:
@@ -372,7 +370,7 @@ class ServerCollection:
         total = len(records) if following is None else await self.count(corpus)
         return Words([to_point(record) for record in records], total)
 
-    def _prepare(self, shards: int, replicas: int) -> None:
+    def _prepare(self) -> None:
         name = self._name
         if self._client.collection_exists(name):
             return
@@ -381,8 +379,6 @@ class ServerCollection:
                 name,
                 vectors_config=encode_dense(self.schema),
                 sparse_vectors_config=encode_words(self.schema),
-                shard_number=shards,
-                replication_factor=replicas,
             )
         except UnexpectedResponse as error:
             if error.status_code != CONFLICT:  # another process has just made it

@@ -23,7 +23,7 @@ from souffleur.integrations.importers.estimate import estimate
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.store.importing import DIFFERS, Imported
 from souffleur.knowledge.turn import Turn, digest_of, turn_point_id
-from souffleur.recall.tokens import counter_for
+from souffleur.recall.tokens import estimate_tokens
 from souffleur.service.intake import Receipt, Said, turn_of
 
 if TYPE_CHECKING:
@@ -100,8 +100,7 @@ async def tell_chats(
                     session_id=turn.session_id,
                     agent_id=listener.agent_id,
                 )
-    count = counter_for(settings.model, settings.tokenizer)
-    needed = await asyncio.to_thread(estimate, tally.new, settings, count)
+    needed = await asyncio.to_thread(estimate, tally.new, settings, estimate_tokens)
     return Imported(
         source=source,
         dry_run=dry_run,

@@ -387,9 +387,9 @@ def test_answers_of_another_model_are_not_mixed_in(tmp_path: Path) -> None:
 def test_a_script_is_played_by_the_same_settings_everywhere() -> None:
     """Of the environment's only the endpoint; names, zone and language are the script's."""
     endpoint = {"model": "m", "base_url": "http://x", "extra_body": {"think": False}}
-    settings = eval_settings(Settings(**endpoint, policy="studio", recall_limit=1))
+    settings = eval_settings(Settings(**endpoint, policy="studio", parallel_users=1))
     assert {name: getattr(settings, name) for name in endpoint} == endpoint
-    assert (settings.policy, settings.recall_limit) == ("companion", 12)
+    assert (settings.policy, settings.parallel_users) == ("companion", 8)
 
 
 def test_the_stage_is_the_scripts(files: list[Path]) -> None:

@@ -26,7 +26,7 @@ NOTE = re.compile(rb": souffleur .*\n\n|data: [^\r\n]*%s[^\r\n]*\n\n" % BEGIN.en
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def scene(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Scene]:
     folder = tmp_path_factory.mktemp("store")
-    async with open_scene(folder, proxy_notes="append", proxy_recall_timeout=30.0) as opened:
+    async with open_scene(folder, proxy_notes="append", recall_timeout=30.0) as opened:
         yield opened
 
 

@@ -72,7 +72,7 @@ class Confirmed:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def scene(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Scene]:
-    async with open_scene(tmp_path_factory.mktemp("store"), proxy_recall_timeout=30.0) as opened:
+    async with open_scene(tmp_path_factory.mktemp("store"), recall_timeout=30.0) as opened:
         yield opened
 
 

@@ -29,7 +29,7 @@ ODD = (
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def scene(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Scene]:
     folder = tmp_path_factory.mktemp("store")
-    async with open_scene(folder, proxy_user=None, proxy_recall_timeout=30.0) as opened:
+    async with open_scene(folder, proxy_user=None, recall_timeout=30.0) as opened:
         yield opened
 
 
@@ -253,14 +253,14 @@ class Slow(Embeddings):
 
 
 async def test_recall_is_slow(tmp_path: Path) -> None:
-    """A reply does not wait for a recall that takes too long; its turn is kept all the same."""
-    patience: dict[str, Any] = {"recall_timeout": 60.0, "proxy_recall_timeout": 0.05}
+    """A reply does not wait for a slow embedder; its turn is kept all the same."""
+    patience: dict[str, Any] = {"recall_timeout": 0.2}
     patience["shutdown_timeout"] = 0.0
     async with open_scene(tmp_path, {"embedder": make_embedder(Slow())}, **patience) as slow:
         await slow.know("me")
         slow.endpoint.will(whole("ok"))
         assert status_of(await talk(slow.url, request(ODD))) == 200
-        assert slow.endpoint.last.raw == ODD
+        assert b"loves green tea" in slow.endpoint.last.raw  # found by words alone
         assert len(await slow.said("me")) == 1
 
 

@@ -17,6 +17,7 @@ from souffleur.knowledge.privacy.secrets import MASK
 from souffleur.knowledge.search.memories import EVERYWHERE, Query, Scope
 from souffleur.knowledge.turn import Turn
 from souffleur.recall.gather import Finder
+from souffleur.settings import WhisperBudget
 from tests.build import NOW, days, verdict
 from tests.place import at_once
 from tests.scripted import SKIP, Answer, by_name, episode, portrait
@@ -173,7 +174,7 @@ async def test_words_are_read_for_thirty_days(tmp_path: Path) -> None:
 
 async def test_the_last_three_messages_say_what_is_meant(tmp_path: Path) -> None:
     """A message that names nothing calls up what they were about, and no older ones."""
-    async with staged(tmp_path, by_name(), recall_unasked=0) as stage:
+    async with staged(tmp_path, by_name(), whisper=WhisperBudget(unasked=0)) as stage:
         await stage.memory.remember("Ann likes green tea.", user_id="ann", at=NOW)
 
         async def called() -> bool:
@@ -191,7 +192,7 @@ async def test_the_last_three_messages_say_what_is_meant(tmp_path: Path) -> None
 
 async def test_what_accompanies_every_message(tmp_path: Path) -> None:
     """Who the persona is; then plans whose day is near and what matters most, as many as may."""
-    async with staged(tmp_path, by_name(), recall_unasked=5) as stage:
+    async with staged(tmp_path, by_name(), whisper=WhisperBudget(unasked=5)) as stage:
         host: dict[str, Any] = {"reason": "r", "quote": ""}
         adds = [
             Add(content="Mo is a fox.", category=Category.SYSTEM, **host),
@@ -219,11 +220,11 @@ async def test_what_accompanies_every_message(tmp_path: Path) -> None:
 
 
 PARTS = {
-    "core_tokens": "Ann is deaf",
-    "portrait_tokens": "Ann paints",
-    "episode_tokens": "talked about the sea",
-    "related_tokens": "likes sardines",
-    "past_tokens": "fish yesterday",
+    "core": "Ann is deaf",
+    "portrait": "Ann paints",
+    "episodes": "talked about the sea",
+    "related": "likes sardines",
+    "past": "fish yesterday",
 }
 
 
@@ -234,8 +235,8 @@ async def test_each_part_has_a_budget_of_its_own(tmp_path: Path, without: str | 
         episode=episode("Ann talked about the sea."),
         portrait=portrait("Ann paints.", "She lives.", "She sleeps."),
     )
-    fields: dict[str, Any] = {without: 0} if without else {}
-    async with staged(tmp_path, script, recall_unasked=0, **fields) as stage:
+    room = WhisperBudget(unasked=0).model_copy(update={without: 0} if without else {})
+    async with staged(tmp_path, script, whisper=room) as stage:
         core = Add(reason="r", quote="", content="Ann is deaf.", category=Category.CORE)
         await stage.knowledge.apply(verdict(core, who=ActorKind.HOST))
         await stage.memory.remember("Ann likes sardines.", user_id="ann")
@@ -255,7 +256,7 @@ async def test_each_part_has_a_budget_of_its_own(tmp_path: Path, without: str | 
 async def test_a_message_calls_up_two_older_episodes(tmp_path: Path) -> None:
     """Beside the latest ones, of which it needs no mention."""
     script = by_name(episode=tell)
-    async with staged(tmp_path, script, recall_episodes=1, recall_unasked=0) as stage:
+    async with staged(tmp_path, script, whisper=WhisperBudget(latest=1, unasked=0)) as stage:
         for count in range(12):
             await stage.memory.remember(f"Ann likes tea {count}.", user_id="ann")
         for back in range(6, 0, -1):
@@ -269,7 +270,7 @@ async def test_a_message_calls_up_two_older_episodes(tmp_path: Path) -> None:
 
 async def test_a_question_about_the_past_brings_ten_of_each(tmp_path: Path) -> None:
     """The latest episodes of the time, and as many raw turns."""
-    async with staged(tmp_path, by_name(episode=tell), past_tokens=9000) as stage:
+    async with staged(tmp_path, by_name(episode=tell), whisper=WhisperBudget(past=9000)) as stage:
         for minute in range(0, 480, 40):
             at = NOW - days(1) + timedelta(minutes=minute)
             await talked(stage, f"s{minute}", at, f"sardines {minute}", "x")
@@ -331,7 +332,7 @@ async def test_what_the_judge_expects_is_kept_in_mind(tmp_path: Path) -> None:
     """For half an hour, in this session alone, before what else goes unasked; nothing unknown."""
     answers = [{**SKIP, "next": ["m2", "m9", "[M2]"]}]
     script = by_name(monitor=lambda _: answers.pop() if answers else SKIP)
-    async with staged(tmp_path, script, recall_unasked=1) as stage:
+    async with staged(tmp_path, script, whisper=WhisperBudget(unasked=1)) as stage:
         (oboe,) = await stage.memory.remember("Ann plays the oboe.", user_id="ann", at=NOW)
         await stage.memory.remember("Ann has a bike.", user_id="ann", at=NOW - days(1))
         await stage.knowledge.memories.merge_payload(oboe.memory_ids, {"importance": 2.5})

@@ -15,13 +15,15 @@ from souffleur.knowledge.search.memories import Found, Scope
 from souffleur.knowledge.text.plain import single_line
 from souffleur.knowledge.turn import Turn
 from souffleur.prompts import render
-from souffleur.recall.compose import Budget, Candidates, Recall, RenderOptions, compose
+from souffleur.recall.compose import Candidates, Recall, RenderOptions, compose
 from souffleur.recall.rendering import clean
 from souffleur.recall.tokens import Count, estimate_tokens
+from souffleur.settings import WhisperBudget
 from tests.build import NOW, days, memory, turn
 
 PARTS = ("core", "portrait", "episodes", "related", "past")
-ROOMY = Budget(*[10_000] * 5)
+PARTS = ("core", "portrait", "episodes", "related", "past")
+ROOMY = WhisperBudget(**dict.fromkeys(PARTS, 10_000))
 EN = RenderOptions("Ann", "Mo", "en", ZoneInfo("UTC"))
 ZH = RenderOptions("主人", "小祥", "zh", ZoneInfo("Asia/Shanghai"))
 GROUPED = RenderOptions("主人", "小祥", "zh", ZoneInfo("Asia/Shanghai"), "grouped")
@@ -57,7 +59,9 @@ def going(found: Sequence[Found] = (), unasked: Sequence[Memory] = (), **others:
     return Candidates(found=found, related=[*(one.memory for one in found), *unasked], **others)
 
 
-def block(candidates: Candidates, budget: Budget = ROOMY, options: RenderOptions = EN) -> Recall:
+def block(
+    candidates: Candidates, budget: WhisperBudget = ROOMY, options: RenderOptions = EN
+) -> Recall:
     return compose(candidates, budget=budget, options=options)
 
 
@@ -107,12 +111,12 @@ def test_nothing_known_is_an_empty_block() -> None:
 
 def test_an_error_is_passed_on() -> None:
     """An empty block says why it is empty."""
-    assert compose(Candidates(), budget=Budget(), options=EN, error="gone").error == "gone"
+    assert compose(Candidates(), budget=WhisperBudget(), options=EN, error="gone").error == "gone"
 
 
 def test_the_whole_block_in_one_list() -> None:
     """What stays comes first, then what the message calls for, then what was said then."""
-    recall = block(FULL, Budget(), ZH)
+    recall = block(FULL, WhisperBudget(), ZH)
     assert (
         recall.text
         == """\
@@ -146,7 +150,7 @@ def test_the_whole_block_in_one_list() -> None:
 
 def test_the_whole_block_by_kind() -> None:
     """Core and related under small headings, none of them empty; an episode stands before them."""
-    recall = block(FULL, Budget(), GROUPED)
+    recall = block(FULL, WhisperBudget(), GROUPED)
     written = parts(recall, GROUPED)
     assert (
         written["core"]
@@ -169,7 +173,7 @@ def test_the_whole_block_by_kind() -> None:
 #### 计划与承诺
 - 主人在学法语。"""
     )
-    plain = parts(block(FULL, Budget(), ZH), ZH)
+    plain = parts(block(FULL, WhisperBudget(), ZH), ZH)
     assert {name: written[name] for name in ("portrait", "episodes", "past")} == {
         name: plain[name] for name in ("portrait", "episodes", "past")
     }
@@ -177,7 +181,7 @@ def test_the_whole_block_by_kind() -> None:
 
 def test_what_is_in_the_block_is_told_apart() -> None:
     """The host sees which memories, episodes and turns it shows; a judge sees only memories."""
-    recall = block(FULL, Budget(), ZH)
+    recall = block(FULL, WhisperBudget(), ZH)
     calls = [one.item for one in FULL.found]
     narrative = [FULL.portrait, *FULL.episodes]
     assert recall.core == tuple(FULL.core)
@@ -200,8 +204,8 @@ def _with(content: str, **others: Any) -> Candidates:
 def test_two_messages_share_the_beginning(options: RenderOptions) -> None:
     """Up to what the message calls for, the block is the same, and a provider caches it."""
     core = FULL.core[::-1]
-    one = block(_with("X.", past=()), Budget(), options)
-    other = block(_with("Y.", core=core), Budget(), options)
+    one = block(_with("X.", past=()), WhisperBudget(), options)
+    other = block(_with("Y.", core=core), WhisperBudget(), options)
     head = one.text.index(parts(one, options)["related"])
     assert one.text[:head] == other.text[:head]
     assert one.text != other.text
@@ -227,7 +231,7 @@ def test_what_is_called_for_goes_before_what_accompanies() -> None:
     """Where there is room for one only, it is the best match."""
     hits = [found("Best.", 0.9), found("Next.", 0.5)]
     candidates = going(unasked=[memory("Also.")], found=hits)
-    tight = Budget(related=room("related", going(found=[found("Best.")])))
+    tight = WhisperBudget(related=room("related", going(found=[found("Best.")])))
     recall = block(candidates, tight)
     assert lines(recall) == ["Best."]
     assert recall.found == (candidates.found[0],)
@@ -292,7 +296,7 @@ def test_a_memory_stands_in_the_block_once() -> None:
 def test_a_memory_left_out_of_the_core_may_be_called_for() -> None:
     """What has no room in one place can stand in the next."""
     tea = core("Tea.")
-    recall = block(going(core=[tea], found=[hit(tea)]), Budget(core=0))
+    recall = block(going(core=[tea], found=[hit(tea)]), WhisperBudget(core=0))
     assert list(parts(recall)) == ["related"]
 
 
@@ -318,8 +322,8 @@ def test_one_told_at_length_takes_the_place_of_no_other() -> None:
     talks = [episode(f"[…] Talk {n}.", n, key_facts=["Fact " * 20]) for n in range(3)]
     candidates = Candidates(past=[hit(talk) for talk in talks])
     short = room("past", Candidates(past=[hit(episode(t.content, n)) for n, t in enumerate(talks)]))
-    assert len(lines(block(candidates, Budget(past=short)))) == 3
-    (first, second, third) = lines(block(candidates, Budget(past=short + 40)))
+    assert len(lines(block(candidates, WhisperBudget(past=short)))) == 3
+    (first, second, third) = lines(block(candidates, WhisperBudget(past=short + 40)))
     assert ("Fact" in first, "Fact" in second, "Fact" in third) == (True, False, False)
 
 
@@ -335,7 +339,7 @@ def test_the_least_important_core_memory_goes_first() -> None:
     order = ["Minor.", "Rare.", "New.", "Old.", "Top."]
     for gone in range(len(order)):
         kept = [one for one in candidates if one.content in order[gone:]]
-        budget = Budget(core=room("core", Candidates(core=kept)))
+        budget = WhisperBudget(core=room("core", Candidates(core=kept)))
         recall = block(Candidates(core=candidates), budget)
         assert recall.core == tuple(sorted(kept, key=lambda one: one.created_at))
 
@@ -347,7 +351,7 @@ def test_no_core_memory_stays_for_being_short() -> None:
         core("Ann lives in Lyon, in the old town.", importance=2.0),
         core("Tea.", importance=1.0),
     )
-    tight = Budget(core=room("core", Candidates(core=[top, short])))
+    tight = WhisperBudget(core=room("core", Candidates(core=[top, short])))
     assert tight.core >= room("core", Candidates(core=[long]))
     assert block(Candidates(core=[short, long, top]), tight).core == (top,)
 
@@ -355,7 +359,7 @@ def test_no_core_memory_stays_for_being_short() -> None:
 def test_a_core_memory_too_long_for_the_part_takes_no_other_with_it() -> None:
     """It is left out, however important; what fits stays."""
     candidates = Candidates(core=[core("Long " * 300, importance=9.0), core("Ann paints.")])
-    assert lines(block(candidates, Budget())) == ["Ann paints."]
+    assert lines(block(candidates, WhisperBudget())) == ["Ann paints."]
 
 
 def test_a_portrait_is_cut_after_a_paragraph_or_sentence() -> None:
@@ -364,7 +368,7 @@ def test_a_portrait_is_cut_after_a_paragraph_or_sentence() -> None:
     cuts = ["", *(whole[: whole.index(stop) + len(stop)] for stop in ("ts.", "me.", "on!", "ats."))]
     for cut in [*cuts, whole]:
         tight = room("portrait", Candidates(portrait=portrait(cut))) if cut else 5
-        recall = block(Candidates(portrait=portrait(whole)), Budget(portrait=tight))
+        recall = block(Candidates(portrait=portrait(whole)), WhisperBudget(portrait=tight))
         body = parts(recall).get("portrait", "").partition(" is\n")[2]
         assert body == cut
         assert (recall.portrait is None) == (not cut)
@@ -372,13 +376,16 @@ def test_a_portrait_is_cut_after_a_paragraph_or_sentence() -> None:
 
 def test_a_portrait_without_an_early_stop_is_left_out() -> None:
     """Half a sentence about somebody is worse than none."""
-    assert block(Candidates(portrait=portrait("Ann " * 480 + "paints. Yes.")), Budget()) == Recall()
+    assert (
+        block(Candidates(portrait=portrait("Ann " * 480 + "paints. Yes.")), WhisperBudget())
+        == Recall()
+    )
 
 
 def test_the_oldest_episodes_go_first() -> None:
     """Where room is short the newest stay, newest first."""
     talks = [episode(f"[…] Talk {n}.", -n) for n in range(5)]
-    tight = Budget(episodes=room("episodes", Candidates(episodes=talks[:2])))
+    tight = WhisperBudget(episodes=room("episodes", Candidates(episodes=talks[:2])))
     assert lines(block(Candidates(episodes=talks), tight)) == ["[…] Talk 0.", "[…] Talk 1."]
 
 
@@ -386,7 +393,7 @@ def test_an_episode_asked_about_goes_before_newer_ones() -> None:
     """It is what the message is about; it keeps its place in time."""
     talks = [episode(f"[…] Talk {n}.", -n, key_facts=["Fact"]) for n in range(5)]
     fitting = Candidates(episodes=[talks[0], talks[4]], past=[hit(talks[4])])
-    tight = Budget(episodes=room("episodes", fitting))
+    tight = WhisperBudget(episodes=room("episodes", fitting))
     recall = block(Candidates(episodes=talks, past=[hit(talks[4])]), tight)
     assert lines(recall) == ["[…] Talk 0.", "[…] Talk 4. Fact"]
 
@@ -394,7 +401,7 @@ def test_an_episode_asked_about_goes_before_newer_ones() -> None:
 def test_the_best_of_the_past_stays_and_is_told_in_its_order() -> None:
     """What matches worst goes first; what stays is told as it happened."""
     past = [heard("Second?", at=NOW - days(1)), heard("First?", at=NOW - days(2)), heard("Worst?")]
-    tight = Budget(past=room("past", Candidates(past=past[:2])))
+    tight = WhisperBudget(past=room("past", Candidates(past=past[:2])))
     recall = block(Candidates(past=past), tight)
     assert [line.partition(": ")[2] for line in lines(recall)] == ["First?", "Second?"]
     assert recall.past == tuple(past[:2])
@@ -404,7 +411,7 @@ def test_the_best_of_the_past_stays_and_is_told_in_its_order() -> None:
 def test_an_episode_of_the_past_is_shortened_before_it_is_left_out() -> None:
     """Where its key facts have no room, its line still has."""
     talk = episode("[…] Talk.", key_facts=["fact " * 30])
-    recall = block(Candidates(past=[hit(talk)]), Budget(past=30))
+    recall = block(Candidates(past=[hit(talk)]), WhisperBudget(past=30))
     assert lines(recall) == ["[…] Talk."]
 
 
@@ -412,7 +419,7 @@ def test_small_headings_count_against_the_part() -> None:
     """What fits in one list may not fit by kind."""
     hits = [found("Tea.", kind=Kind.PREFERENCE), found("Trip.", kind=Kind.TODO)]
     candidates = going(found=hits)
-    tight = Budget(related=room("related", candidates))
+    tight = WhisperBudget(related=room("related", candidates))
     assert len(lines(block(candidates, tight))) == 2
     by_kind = block(candidates, tight, RenderOptions("Ann", "Mo", "en", ZoneInfo("UTC"), "grouped"))
     assert len(lines(by_kind)) < 2
@@ -477,7 +484,7 @@ def shelves(draw: st.DrawFn) -> Candidates:
 
 
 rooms = st.integers(0, 300)
-budgets = st.builds(Budget, rooms, rooms, rooms, rooms, rooms)
+budgets = st.builds(WhisperBudget, **dict.fromkeys(PARTS, rooms))
 styles: st.SearchStrategy[Literal["plain", "grouped"]] = st.sampled_from(["plain", "grouped"])
 voices = st.builds(
     RenderOptions,
@@ -491,7 +498,7 @@ voices = st.builds(
 
 @given(shelves(), budgets, voices, st.sampled_from([estimate_tokens, len]))
 def test_the_budgets_hold(
-    candidates: Candidates, budget: Budget, options: RenderOptions, count: Count
+    candidates: Candidates, budget: WhisperBudget, options: RenderOptions, count: Count
 ) -> None:
     """No mix makes a part longer than its budget, headings and blank lines included."""
     recall = compose(candidates, budget=budget, options=options, count=count)
@@ -504,7 +511,7 @@ def test_the_budgets_hold(
 
 @given(shelves(), budgets, voices)
 def test_the_ids_are_those_of_the_text(
-    candidates: Candidates, budget: Budget, options: RenderOptions
+    candidates: Candidates, budget: WhisperBudget, options: RenderOptions
 ) -> None:
     """Each id stands for one line, in the order of the text; nothing stands twice or in part."""
     recall = compose(candidates, budget=budget, options=options)
@@ -524,7 +531,9 @@ def test_the_ids_are_those_of_the_text(
 
 
 @given(shelves(), budgets, voices)
-def test_no_sentence_is_cut(candidates: Candidates, budget: Budget, options: RenderOptions) -> None:
+def test_no_sentence_is_cut(
+    candidates: Candidates, budget: WhisperBudget, options: RenderOptions
+) -> None:
     """A portrait is whole or ends where a sentence does."""
     recall = compose(candidates, budget=budget, options=options)
     assert (recall.portrait is not None) == ("portrait" in parts(recall, options))

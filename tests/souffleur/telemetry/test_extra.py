@@ -16,9 +16,9 @@ async def talk(**options):
 WITHOUT = f"""{OPENS}
 sys.modules["prometheus_client"] = sys.modules["opentelemetry.trace"] = None
 asyncio.run(talk())
-for option in ("metrics", "traces"):
+for option in ({{"metrics": True}}, {{"traces": "on"}}):
     try:
-        asyncio.run(talk(**{{option: True}}))
+        asyncio.run(talk(**option))
     except SettingsError as error:
         print(error)
 """

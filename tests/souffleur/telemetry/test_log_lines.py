@@ -96,9 +96,7 @@ async def test_no_line_of_a_narrator_quotes_the_talk(tmp_path: Path, lines: list
         return KeyError("\n".join(message.content for message in request.messages))
 
     words = ["I like green tea from the valley", "So do all prompters"]
-    async with staged(
-        tmp_path, by_name(episode=failing), tries=1, window=4, window_keep=1
-    ) as stage:
+    async with staged(tmp_path, by_name(episode=failing), tries=1, window=4) as stage:
         for _ in range(4):
             await stage.say(words[0], reply=words[1])
     assert quoted(lines, words) == []

@@ -116,7 +116,7 @@ async def test_an_answer_that_is_no_good_costs_too(tmp_path: Path) -> None:
 
 async def test_prometheus_finds_them_on_a_port(tmp_path: Path, port: int) -> None:
     """The page is served on the loopback while the memory is open, with what waits as it is now."""
-    async with staged(tmp_path, [TEA], metrics_port=port) as stage:
+    async with staged(tmp_path, [TEA], metrics=port) as stage:
         await stage.say("I like green tea")
         text = await scrape(port)
         assert value(text, "souffleur_memories", kind="preference") == 1
@@ -131,7 +131,7 @@ async def test_a_port_that_is_taken_stops_nobody(
     with socket.socket() as other, caplog.at_level(logging.WARNING, "souffleur"):
         other.bind(("127.0.0.1", port))
         other.listen()
-        async with staged(tmp_path, [TEA], metrics_port=port) as stage:
+        async with staged(tmp_path, [TEA], metrics=port) as stage:
             await stage.say("I like green tea")
             assert await stage.memory.list(user_id="ann")
     assert "SOUFFLEUR_METRICS_PORT" in caplog.text

@@ -35,7 +35,7 @@ def named(spans: list[Any], name: str) -> list[Any]:
 
 async def test_a_turn_is_traced(tmp_path: Path, ended: Ended) -> None:
     """A judgement is a trace of its own, linked to the turn's, with the model's call within."""
-    async with staged(tmp_path, [TEA], traces=True) as stage:
+    async with staged(tmp_path, [TEA], traces="on") as stage:
         await stage.say("I like green tea")
     spans = ended()
     (observed,), (judged,) = named(spans, "souffleur.observe"), named(spans, "souffleur.judge")
@@ -65,7 +65,7 @@ async def test_a_turn_is_traced(tmp_path: Path, ended: Ended) -> None:
 
 async def test_a_recall_is_traced_with_its_queries(tmp_path: Path, ended: Ended) -> None:
     """The engine's calls are spans within the recall, within the host's own span."""
-    async with staged(tmp_path, [TEA], traces=True) as stage:
+    async with staged(tmp_path, [TEA], traces="on") as stage:
         await stage.say("I like green tea")
         with trace.get_tracer("host").start_as_current_span("request") as request:
             await stage.memory.recall(user_id="ann", session_id="s1", text="Which tea?")
@@ -79,7 +79,7 @@ async def test_a_recall_is_traced_with_its_queries(tmp_path: Path, ended: Ended)
 
 async def test_every_span_of_the_engine_is_part_of_ours(tmp_path: Path, ended: Ended) -> None:
     """What the background reads on its own account makes no traces of single queries."""
-    async with staged(tmp_path, [TEA], traces=True) as stage:
+    async with staged(tmp_path, [TEA], traces="on") as stage:
         await stage.say("I like green tea")
         await stage.end()
     spans = ended()
@@ -91,8 +91,8 @@ async def test_every_span_of_the_engine_is_part_of_ours(tmp_path: Path, ended: E
 
 @pytest.mark.parametrize("content", [False, True])
 async def test_words_are_traced_only_if_asked(tmp_path: Path, ended: Ended, content: bool) -> None:
-    """Messages, whispers, prompts and answers are in the spans with `trace_content`, or nowhere."""
-    options = {"traces": True, "trace_content": content}
+    """Messages, whispers, prompts and answers are in the spans if so set, or nowhere."""
+    options: dict[str, Any] = {"traces": "content" if content else "on"}
     async with staged(tmp_path, [TEA], **options) as stage:
         await stage.say("I like green tea", reply="So do all prompters")
         await stage.memory.recall(user_id="ann", session_id="s1", text="And which cake?")
@@ -109,7 +109,7 @@ async def test_words_are_traced_only_if_asked(tmp_path: Path, ended: Ended, cont
 async def test_an_error_is_told_by_its_type(tmp_path: Path, ended: Ended) -> None:
     """The span of a failed call has the type of the error, without its text."""
     down = EndpointError("it is down and quotes: I like green tea", status=503)
-    async with staged(tmp_path, lambda _: down, traces=True, tries=1) as stage:
+    async with staged(tmp_path, lambda _: down, traces="on", tries=1) as stage:
         stage.memory.observe(user_id="ann", user="I like green tea", assistant="Fine")
         await stage.memory.flush(1.0)
     asked = named(ended(), "chat gpt-4.1-mini")[0]

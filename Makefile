@@ -14,7 +14,7 @@ export PIP_NO_WARN_SCRIPT_LOCATION := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test suite coverage lint fix docs evals speed soak lowest lock clean
+.PHONY: help demo test suite coverage lint fix docs evals bench speed soak lowest lock clean
 
 help:  ## What there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -58,7 +58,7 @@ fix: $(READY)  ## Mend what can be mended by machine
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-docs: $(READY)  ## Write the tables of docs/settings.md, commands.md and sizing.md anew, from the code
+docs: $(READY)  ## Write the tables of docs/settings.md and commands.md anew, from the code
 	@$(BIN)/python -m tests.reference_pages
 
 evals: $(READY)  ## Play the recorded suite, mark it, write its page (no key, no network)
@@ -68,8 +68,11 @@ evals: $(READY)  ## Play the recorded suite, mark it, write its page (no key, no
 	@$(BIN)/souffleur eval run --out build/evals.json --html build/evals.html
 	@$(BIN)/souffleur eval compare evals/baseline.json build/evals.json
 
+bench: $(READY)  ## Tests of the measurements (bench/README.md)
+	@$(BIN)/pytest $(QUICKLY) bench
+
 speed: $(READY)  ## Measure how long the host waits, as the store grows; mem0 and LangMem, if installed
-	@$(BIN)/souffleur eval speed
+	@$(BIN)/python -m bench speed
 
 lowest:  ## Tests with the lowest versions that pyproject.toml allows
 	@test -x $(LOWEST)/bin/python || python3 -m venv $(LOWEST)
@@ -79,8 +82,8 @@ lowest:  ## Tests with the lowest versions that pyproject.toml allows
 	@$(LOWEST)/bin/python -m pytest $(QUICKLY)
 
 soak: $(READY) lowest  ## The long campaigns
-	@$(BIN)/pytest -q -m soak --hypothesis-profile=soak
-	@$(BIN)/souffleur eval soak
+	@$(BIN)/pytest -q -m soak --hypothesis-profile=soak . bench
+	@$(BIN)/python -m bench soak
 
 lock:  ## Resolve the dependencies anew
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \

@@ -22,7 +22,10 @@ def data(run: Run, *words: str) -> Any:
 
 
 def runner(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    main: Callable[[], None] = cli.main,
 ) -> Run:
     """Runs a command on a store in a folder: exit code, standard output, standard error."""
     for name, value in variables(tmp_path / "store").items():
@@ -34,7 +37,7 @@ def runner(
         monkeypatch.setattr(sys, "argv", ["souffleur", *words])
         code = 0
         try:
-            cli.main()
+            main()
         except SystemExit as end:
             code = int(end.code or 0)
         said = capfd.readouterr()

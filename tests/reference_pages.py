@@ -1,4 +1,4 @@
-"""Writes the tables of docs/settings.md, commands.md and sizing.md from the code, for `make docs`.
+"""Writes the tables of docs/settings.md and commands.md from the code, for `make docs`.
 
 Each page has a part written by hand, down to `MARK`; all below is replaced.
 """
@@ -15,7 +15,6 @@ from pydantic.fields import FieldInfo
 from typer.main import get_command
 
 from souffleur.cli import app
-from souffleur.evals.speed import sizing
 from souffleur.settings import Settings, variable_of
 from tests.fields import fields_in
 
@@ -159,7 +158,6 @@ def _told(settings: type) -> Iterator[tuple[str, str]]:
 PAGES = {
     "settings.md": settings_tables,
     "commands.md": command_sections,
-    "sizing.md": sizing.tables,
 }
 
 

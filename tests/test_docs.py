@@ -312,7 +312,7 @@ def test_rates_of_decay_are_those_of_the_policy(category: str) -> None:
 def test_the_house_names_every_folder() -> None:
     """docs/house.md has each folder with code."""
     house = (ROOT / "docs" / "house.md").read_text(encoding="utf-8")
-    for top in ("souffleur", "agents", "knowledge", "evals"):
+    for top in ("souffleur", "agents", "knowledge", "evals", "bench"):
         for init in (ROOT / top).rglob("__init__.py"):
             if not any(parent.is_symlink() for parent in init.parents):
                 assert f"{init.parent.name}/" in house
@@ -321,7 +321,8 @@ def test_the_house_names_every_folder() -> None:
 def test_the_map_names_what_is_there() -> None:
     """Each path of docs/map.md exists."""
     page = (ROOT / "docs" / "map.md").read_text(encoding="utf-8")
-    named = re.findall(r"`((?:agents|evals|knowledge|prompts|souffleur|tests)/[\w./]*)`", page)
+    folders = "agents|bench|evals|knowledge|prompts|souffleur|tests"
+    named = re.findall(rf"`((?:{folders})/[\w./]*)`", page)
     assert len(named) > 50
     assert [path for path in named if not (ROOT / path).exists()] == []
 

@@ -52,7 +52,10 @@ def test_every_package_folder_is_listed() -> None:
 
 
 def test_every_file_of_a_package_is_listed() -> None:
-    """What is no Python, such as a template, is shipped only if a pattern of pyproject names it."""
+    """What is no Python, such as a template, is shipped only if a pattern of pyproject names it.
+
+    Dialogues and recordings of the evals stay in the repository.
+    """
     setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     folders = {
         ROOT / setuptools["package-dir"].get(name, name.replace(".", "/")): name
@@ -70,7 +73,10 @@ def test_every_file_of_a_package_is_listed() -> None:
         for file in folder.rglob("*")
         if file.is_file() and file.suffix not in {".py", ".pyc"}
     }
-    assert found == listed
+    stays = ("baseline.json", "careless", "dialogues", "recordings", "special")
+    assert {file for file in found if not file.is_relative_to(ROOT / "evals")} <= listed
+    assert listed <= found
+    assert {file.relative_to(ROOT / "evals").parts[0] for file in found - listed} == {*stays}
 
 
 def test_the_source_distribution_is_complete(tmp_path: Path) -> None:
@@ -82,7 +88,7 @@ def test_the_source_distribution_is_complete(tmp_path: Path) -> None:
     wanted |= {"README.md", "LICENSE", "pyproject.toml"}
     wanted |= {
         file.relative_to(ROOT).as_posix()
-        for folder in ("docs", "examples", "tests")
+        for folder in ("bench", "docs", "evals", "examples", "tests")
         for file in (ROOT / folder).rglob("*.*")
         if file.is_file() and file.suffix != ".pyc"
     }

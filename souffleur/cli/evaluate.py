@@ -1,4 +1,4 @@
-"""`souffleur eval`: run, record, compare and report the suite; and all other measurements."""
+"""`souffleur eval`: run, record, compare and report scripted dialogues."""
 
 from collections.abc import Sequence
 from importlib.resources import files
@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from souffleur.cli.event_loop import run_async
-from souffleur.cli.measurements import Measurements
 from souffleur.cli.options import AsJson, Dialogues, Only, Out, Parallel
-from souffleur.cli.versus import versus
 
 if TYPE_CHECKING:
-    from souffleur.evals.suite.result import ResultFile, Run
+    from souffleur.evals.result import ResultFile, Run
     from souffleur.settings import Settings
 
 evals = typer.Typer(
-    cls=Measurements, help="Measure how good and how fast the memory is.", no_args_is_help=True
+    help="Play scripted dialogues, mark and compare what was remembered.", no_args_is_help=True
 )
 
 Recordings = Annotated[
@@ -32,7 +30,7 @@ Html = Annotated[Path | None, typer.Option(help="Write a page with plots here.")
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the app."""
-    for command in (run, record, compare, report, versus):
+    for command in (run, record, compare, report):
         evals.command()(command)
     app.add_typer(evals, name="eval")
 
@@ -58,8 +56,8 @@ def run(
 ) -> None:
     """Play and mark the scripts, by default with recorded answers. Exits with 1 on failure."""
     from souffleur.errors import SettingsError
-    from souffleur.evals.suite import result
-    from souffleur.evals.suite.script import find_scripts
+    from souffleur.evals import result
+    from souffleur.evals.script import find_scripts
 
     if judge and not live:
         raise SettingsError("--judge names a model to ask: give --live as well")
@@ -89,9 +87,9 @@ def record(
     """Play the scripts with the configured endpoint, and keep its answers for `run`."""
     from souffleur.cli.console import progress
     from souffleur.errors import SettingsError
-    from souffleur.evals.suite import runner as suite
-    from souffleur.evals.suite.result import ResultFile
-    from souffleur.evals.suite.script import find_scripts
+    from souffleur.evals import runner as suite
+    from souffleur.evals.result import ResultFile
+    from souffleur.evals.script import find_scripts
 
     settings = _endpoint_settings(together)
     found = find_scripts(dialogues or _shipped("dialogues"), only)
@@ -124,8 +122,8 @@ def compare(
 
     from souffleur.cli import format_evals
     from souffleur.cli.console import print_json
-    from souffleur.evals.suite.compare import compare as compared_runs
-    from souffleur.evals.suite.result import read_result
+    from souffleur.evals.compare import compare as compared_runs
+    from souffleur.evals.result import read_result
 
     compared = compared_runs(read_result(a).runs[0], read_result(b).runs[0])
     if as_json:
@@ -141,8 +139,8 @@ def report(
     html: Annotated[Path, typer.Option(help="Write the page here.")],
 ) -> None:
     """Write a result as one page: tables, plots, and every dialogue with its prompts."""
-    from souffleur.evals.suite.page import to_html
-    from souffleur.evals.suite.result import read_result
+    from souffleur.evals.page import to_html
+    from souffleur.evals.result import read_result
 
     html.write_text(to_html(read_result(result)), encoding="utf-8")
     typer.echo(f"written to {html}")
@@ -151,7 +149,7 @@ def report(
 def _recorded(found: Sequence[Path], recordings: Path | None, together: int) -> "Run":
     from souffleur.cli.console import progress
     from souffleur.cli.event_loop import set_up_log
-    from souffleur.evals.suite.runner import run_recorded
+    from souffleur.evals.runner import run_recorded
 
     set_up_log()
     folder = recordings or _shipped("recordings") / "suite"
@@ -167,7 +165,7 @@ def _live(
 
     async def work() -> "list[Run]":
         from souffleur.cli.console import progress
-        from souffleur.evals.suite.runner import EvalSetup, run_live
+        from souffleur.evals.runner import EvalSetup, run_live
         from souffleur.wiring import make_endpoint
 
         runs = []
@@ -189,8 +187,8 @@ def _live(
 
 def _write(saved: "ResultFile", out: Path | None, html: Path | None, *, as_json: bool) -> None:
     from souffleur.cli import format_evals
-    from souffleur.evals.suite.page import to_html
-    from souffleur.evals.suite.result import to_text
+    from souffleur.evals.page import to_html
+    from souffleur.evals.result import to_text
 
     if out:
         out.write_text(to_text(saved), encoding="utf-8")
@@ -205,7 +203,7 @@ def _write(saved: "ResultFile", out: Path | None, html: Path | None, *, as_json:
 
 
 def _endpoint_settings(together: int) -> "Settings":
-    from souffleur.evals.suite.runner import eval_settings
+    from souffleur.evals.runner import eval_settings
     from souffleur.settings import load_settings, need_model
 
     chosen = eval_settings(need_model(load_settings()))
@@ -213,4 +211,13 @@ def _endpoint_settings(together: int) -> "Settings":
 
 
 def _shipped(name: str) -> Path:
-    return Path(str(files("souffleur.evals"))) / name
+    """Return a folder of the repository. Raises SettingsError in an installed package."""
+    from souffleur.errors import SettingsError
+
+    folder = Path(str(files("souffleur.evals"))) / name
+    if not folder.is_dir():
+        raise SettingsError(
+            f"the package holds no {name}: name your own folders by --dialogues and --recordings,"
+            " or run this in a clone of the repository"
+        )
+    return folder

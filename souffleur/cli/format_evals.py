@@ -8,10 +8,10 @@ from rich.table import Column, Table
 
 from souffleur.cli.console import console
 from souffleur.cli.tables import print_table
-from souffleur.evals.suite.compare import Comparison
-from souffleur.evals.suite.metrics import metrics_of
-from souffleur.evals.suite.number_format import interval, number
-from souffleur.evals.suite.result import Measured, OpStatus, ResultFile, Run, ScriptResult, Step
+from souffleur.evals.compare import Comparison
+from souffleur.evals.metrics import metrics_of
+from souffleur.evals.number_format import interval, number
+from souffleur.evals.result import Measured, OpStatus, ResultFile, Run, ScriptResult, Step
 
 
 def print_results(saved: ResultFile) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
+from bench.residue import found_in
 from souffleur.agents.model.chat import Request
 from souffleur.errors import EndpointError
-from souffleur.evals.suite.residue import found_in
 from souffleur.knowledge.memory import Category, MemoryState
 from souffleur.knowledge.operation import ActorKind, Add, Delete
 from souffleur.knowledge.people import Language

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from qdrant_client import QdrantClient
 
+from bench.residue import found_in
 from souffleur.agents.model.chat import Request
 from souffleur.api import Souffleur
 from souffleur.errors import MessageError, NotFoundError
-from souffleur.evals.suite.residue import found_in
 from souffleur.knowledge.forgetting.subject import Subject
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Actor, ActorKind, Forget

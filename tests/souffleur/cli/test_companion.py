@@ -14,8 +14,6 @@ from rich.text import Text
 
 from souffleur.api import Souffleur
 from souffleur.cli.companion import converse
-from souffleur.evals.chores import report_chores
-from souffleur.evals.performance import measure, report
 from souffleur.settings import Settings
 from tests.place import where
 from tests.scripted import SKIP, SMALL_TALK, add, answer
@@ -158,16 +156,3 @@ async def test_one_signal_ends_it(tmp_path: Path, stub: Start, number: signal.Si
     server = stub(model())
     await converse(settings(tmp_path, server), "ann", "s", typist)
     assert typist.told[-1] == "all is judged"
-
-
-async def test_the_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    """Every operation is timed at every size, and a table is printed."""
-    timings, chores = await measure((3,), rounds=3)
-    assert len({one.name for one in timings}) == len(timings) == 10
-    assert all(0 < one.median <= one.slow <= one.slowest for one in timings)
-    assert [one.name.split()[0] for one in chores] == ["open", "backup", "restore:", "erase"]
-    report(timings)
-    report_chores(chores)
-    said = capsys.readouterr().out
-    assert "recall" in said
-    assert "erase" in said

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.residue import found_in, names_in
 from souffleur.errors import StoreError
-from souffleur.evals.suite.residue import found_in, names_in
 from souffleur.knowledge.store.engine.collection import (
     CollectionSchema,
     Filter,

@@ -1,0 +1,198 @@
+"""The portraits of a scripted life: after each step the narrator writes the next one, really."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+from bench.portraits.life import Learnt, Life, LifeStep, Statement, Talked
+from souffleur.agents.brief import Persona
+from souffleur.agents.model.chat import Chat, Form, Reply, Request
+from souffleur.agents.portrait_writer import ProfileWriter
+from souffleur.agents.rounds import Context, ask_with_repair
+from souffleur.agents.structured_chat import StructuredChat
+from souffleur.agents.summarizer import ConversationSummarizer
+from souffleur.errors import AnswerError
+from souffleur.evals.fixture import stored_memory
+from souffleur.evals.llm_judge import REQUEST_NAME, EntailmentAnswer
+from souffleur.evals.scratch import scratch
+from souffleur.evals.script import Known
+from souffleur.knowledge import decay
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
+from souffleur.knowledge.operation import derive_id
+from souffleur.knowledge.policy import COMPANION
+from souffleur.knowledge.search.embedder import make_embedder
+from souffleur.knowledge.store.migration import put_memories
+from souffleur.knowledge.store.opening import StoreLocation, open_knowledge
+from souffleur.prompts import language_of, render
+from souffleur.replay import StageClock
+from souffleur.service.summaries import Narrator
+
+USER = "user"
+EVENING = time(20)
+"""When portraits are written; talk ended an hour before."""
+EPISODE_AGE = timedelta(days=14)
+"""When an episode fades, and takes along what it alone knew."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A portrait after a step."""
+
+    day: date
+    text: str
+    """The text in force: the former one if no new one could be written."""
+    dropped: tuple[str, ...]
+    """Details of the former one that the model let go, with a reason."""
+    asked_again: tuple[str, ...]
+    """What the model was told when it was asked again."""
+    error: str
+    """Why no new one could be written; empty if one was."""
+    held: str
+    """What memories and episodes in force say, besides the portrait."""
+
+    @property
+    def words(self) -> int:
+        """How many words it has."""
+        return len(self.text.split())
+
+
+@dataclass
+class _Listener:
+    """A `Chat` that notes with which words another one was asked again."""
+
+    chat: Chat
+    again: list[str] = field(default_factory=list)
+
+    async def __call__(self, request: Request) -> Reply:
+        """Pass a request on. Raises what the other chat raises."""
+        if any(message.role == "assistant" for message in request.messages):
+            self.again.append(request.messages[-1].content)
+        return await self.chat(request)
+
+
+async def write_portraits(life: Life, chat: Chat, form: Form) -> list[Written]:
+    """Return the portraits of a life, in order. Raises EndpointError, RecordingError."""
+    stage, listener = StageClock(_evening(life, life.steps[0])), _Listener(chat)
+    persona = Persona(life.user, life.assistant, ZoneInfo(life.timezone))
+    written: list[Written] = []
+    with scratch() as folder:
+        place, embedder = StoreLocation(folder=folder), make_embedder("hash:512")
+        base = await open_knowledge(place, embedder, COMPANION)
+        try:
+            context = Context(StructuredChat(listener, form=form), base, persona)
+            narrator = Narrator(
+                base, ConversationSummarizer(context), ProfileWriter(context), pause=0, clock=stage
+            )
+            for step in life.steps:
+                stage.at = _evening(life, step)
+                await _live(base, life, step)
+                written.append(await _write(base, narrator, listener, step, stage.at))
+        finally:
+            await base.close()
+    return written
+
+
+async def find_wrong(
+    life: Life, statements: Sequence[Statement], portrait: str, chat: StructuredChat
+) -> list[Statement]:
+    """Return the statements on which a reader of the portrait, a model, thinks otherwise.
+
+    Raises EndpointError, AnswerError, RecordingError.
+    """
+    language = language_of(portrait)
+    rules = render("entailment", language, user=life.user, assistant=life.assistant)
+
+    async def holds(one: Statement) -> bool:
+        question = render("entailment_question", language, sentence=one.says, content=portrait)
+        answer = await ask_with_repair(
+            chat, rules, question, EntailmentAnswer, name=REQUEST_NAME, language=language
+        )
+        return answer.says
+
+    found = await asyncio.gather(*map(holds, statements))
+    return [one for one, said in zip(statements, found, strict=True) if one.holds != said]
+
+
+def find_lost(life: Life, written: Sequence[Written]) -> list[tuple[date, str]]:
+    """Return when the portrait lost something to keep that was known nowhere else by then."""
+    return [
+        (one.day, mention.about)
+        for former, one in pairwise(written)
+        for mention in life.keep
+        if mention.within(former.text)
+        and not mention.within("\n".join((one.text, one.held, *one.dropped)))
+    ]
+
+
+async def _write(
+    base: KnowledgeBase, narrator: Narrator, listener: _Listener, step: LifeStep, now: datetime
+) -> Written:
+    error, listener.again = "", []
+    try:
+        await narrator.write_portrait(USER, "a step")
+    except AnswerError as failed:
+        error = str(failed)
+    portrait = await base.portrait(USER)
+    held = [one for one in await base.list(USER, now=now) if one.category is not Category.PROFILE]
+    return Written(
+        day=step.day,
+        text=portrait.content if portrait else "",
+        dropped=tuple(one["detail"] for one in portrait.data["dropped"]) if portrait else (),
+        asked_again=tuple(listener.again),
+        error=error,
+        held="\n".join(one.searchable for one in held),
+    )
+
+
+async def _live(base: KnowledgeBase, life: Life, step: LifeStep) -> None:
+    over = await base.get_many(USER, [_id(id) for id in step.end])
+    gone = [one.model_copy(update={"state": MemoryState.SUPERSEDED}) for one in over]
+    episodes = await base.list(USER, category=Category.EPISODE)
+    old = [one for one in episodes if one.created_at < _evening(life, step) - EPISODE_AGE]
+    gone += [one.model_copy(update={"state": MemoryState.FORGOTTEN}) for one in old]
+    learnt = [_memory(life, step, one) for one in step.learn]
+    told = [_episode(life, step, one) for one in step.told]
+    await put_memories(base, [*gone, *learnt, *told])
+
+
+def _memory(life: Life, step: LifeStep, one: Learnt) -> Memory:
+    end = datetime.combine(one.until, time(), ZoneInfo(life.timezone)) if one.until else None
+    value = decay.initial_importance(one.kind, one.importance, COMPANION)
+    known = Known(
+        content=one.content,
+        kind=one.kind,
+        category=Category.CORE if one.core else None,
+        at=_talked_at(life, step),
+        value=max(value, COMPANION.core_value) if one.core else value,
+        expires_at=decay.plan_expiry(end) if end else None,
+    )
+    return stored_memory(known, COMPANION, id=_id(one.id), user_id=USER)
+
+
+def _episode(life: Life, step: LifeStep, one: Talked) -> Memory:
+    at = _talked_at(life, step)
+    known = Known(
+        content=f"[{at:%Y-%m-%d %H:%M}] {one.line}",
+        kind=Kind.MOMENT,
+        category=Category.EPISODE,
+        at=at,
+    )
+    episode = stored_memory(known, COMPANION, id=_id(one.line), user_id=USER)
+    data = {"key_facts": list(one.facts), "unresolved": one.open}
+    return episode.model_copy(update={"data": data})
+
+
+def _evening(life: Life, step: LifeStep) -> datetime:
+    return datetime.combine(step.day, EVENING, ZoneInfo(life.timezone))
+
+
+def _talked_at(life: Life, step: LifeStep) -> datetime:
+    return _evening(life, step) - timedelta(hours=1)
+
+
+def _id(name: str) -> str:
+    return derive_id("life", name)

@@ -1,0 +1,221 @@
+"""How well raw turns are found: search a public set, and measure the ranks of the evidence.
+
+python -m bench retrieval locomo locomo.jsonl.gz --embedder openai:text-embedding-3-small
+python -m bench retrieval beam beam.jsonl.gz --path recall
+
+The sets are not shipped: `bench.sets` lists those that can be read. Hosts hand over
+exchanges, so a message of the user and the reply to it are one turn, which counts for the evidence
+in either; `--messages` hands over each alone.
+"""
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from bench.command import Embedder as Named, SetFile, SetName, ToJson
+from bench.sets.conversation import Conversation, Doc, Question, pool
+from bench.sets.registry import POOLED, read_set
+from bench.sets.retrieval_result import RECALL_DEPTHS, QuestionRanks, as_json, report
+from souffleur.agents.brief import Persona
+from souffleur.errors import DialogueError
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.policy import COMPANION
+from souffleur.knowledge.search.embedder import Embedder, make_embedder
+from souffleur.knowledge.search.memories import Query, Scope
+from souffleur.knowledge.search.periods import find_period
+from souffleur.knowledge.store.opening import StoreLocation, open_knowledge
+from souffleur.knowledge.turn import Turn, turn_point_id
+from souffleur.recall.gather import Asked, whisper_for
+from souffleur.recall.tokens import estimate_tokens
+from souffleur.settings import Settings
+
+UNDATED_START = datetime(2020, 1, 1, tzinfo=UTC)
+"""Assumed start of conversations that have no times."""
+MESSAGE_GAP = timedelta(minutes=1)
+CONTEXT_MESSAGES = 3
+"""Messages before a question that are sent with it, as with a recall."""
+ROLES = ("user", "assistant")
+PERSONA = Persona(user="User", assistant="Assistant")
+
+
+class SearchPath(StrEnum):
+    """How the turns for a question are found."""
+
+    SEARCH = "search"
+    """By `search`: the first 20 turns, however near."""
+    RECALL = "recall"
+    """By `recall`: the turns in the block for a reply, within its budget."""
+
+
+Finding = Callable[[KnowledgeBase, str, Question, datetime], Awaitable[list[str]]]
+"""Returns the ids of the turns found for a user's question, best first."""
+
+
+async def run(
+    conversations: Sequence[Conversation],
+    embedder: Embedder,
+    *,
+    path: SearchPath = SearchPath.SEARCH,
+    messages: bool = False,
+) -> list[QuestionRanks]:
+    """Ask every question that has evidence, in one store that holds all conversations.
+
+    Each conversation has a user of its own, so no search finds what another said, and the rarity
+    of words is counted within it. `messages`: each message is a turn of its own.
+    """
+    with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
+        location = StoreLocation(folder=Path(folder))
+        base = await open_knowledge(location, embedder, COMPANION, raw_days=0)
+        try:
+            asked: list[QuestionRanks] = []
+            for conversation in conversations:
+                asked += await _ask_all(base, conversation, _FINDINGS[path], messages)
+            return asked
+        finally:
+            await base.close()
+
+
+async def _ask_all(
+    base: KnowledgeBase, conversation: Conversation, find: Finding, messages: bool
+) -> list[QuestionRanks]:
+    user_id, at = conversation.conv_id, UNDATED_START
+    keys: dict[str, tuple[Doc, ...]] = {}
+    parts = [(doc,) for doc in conversation.docs] if messages else exchanges(conversation.docs)
+    for docs in parts:
+        at = docs[0].at or at + MESSAGE_GAP
+        turn = turn_of(docs, user_id, at)
+        base.journal.record(turn)
+        keys[turn.id] = docs
+    await base.embed_turns(user_id)
+    now = max([at, *(doc.at for doc in conversation.docs if doc.at)]) + MESSAGE_GAP
+    return [
+        await _ask(base, user_id, question, keys, now, find)
+        for question in conversation.questions
+        if question.evidence
+    ]
+
+
+async def _ask(
+    base: KnowledgeBase,
+    user_id: str,
+    question: Question,
+    keys: dict[str, tuple[Doc, ...]],
+    now: datetime,
+    find: Finding,
+) -> QuestionRanks:
+    begun = time.perf_counter()
+    found = await find(base, user_id, question, now)
+    seconds = time.perf_counter() - begun
+    ranks = {
+        doc.session if question.by_session else doc.id: rank
+        for rank, turn_id in reversed(list(enumerate(found, start=1)))
+        for doc in keys[turn_id]
+    }
+    evidence = tuple(map(ranks.get, dict.fromkeys(question.evidence)))
+    timed = find_period(question.text, now, PERSONA.zone) is not None
+    return QuestionRanks(question.id, question.category, evidence, seconds, user_id, timed)
+
+
+async def _search(
+    base: KnowledgeBase, user_id: str, question: Question, now: datetime
+) -> list[str]:
+    context = "\n".join(question.before[-CONTEXT_MESSAGES:])
+    query = Query(
+        user_id, question.text, now, context=context, limit=RECALL_DEPTHS[-1], scope=(Scope.TURNS,)
+    )
+    return [hit.item.id for hit in await base.search(query)]
+
+
+async def _recall(
+    base: KnowledgeBase, user_id: str, question: Question, now: datetime
+) -> list[str]:
+    asked = Asked(user_id, "the question's own", question.text, now, PERSONA)
+    hand = base.at_hand
+    whisper = await whisper_for(hand, Settings(recall_timeout=60), asked, estimate_tokens)
+    return [hit.item.id for hit in whisper.past if isinstance(hit.item, Turn)]
+
+
+_FINDINGS: dict[SearchPath, Finding] = {
+    SearchPath.SEARCH: _search,
+    SearchPath.RECALL: _recall,
+}
+
+
+def exchanges(docs: Sequence[Doc]) -> list[tuple[Doc, ...]]:
+    """Return each message of the user with the reply to it; other messages stand alone."""
+    parts: list[tuple[Doc, ...]] = []
+    for doc in docs:
+        before = parts[-1] if parts else ()
+        if (
+            doc.speaker == "assistant"
+            and [one.speaker for one in before] == ["user"]
+            and before[0].session == doc.session
+        ):
+            parts[-1] = (*before, doc)
+        else:
+            parts.append((doc,))
+    return parts
+
+
+def turn_of(docs: Sequence[Doc], user_id: str, at: datetime) -> Turn:
+    """Return messages as one turn; a named speaker is put before the text."""
+    sides = {"user": "", "assistant": ""}
+    for doc in docs:
+        side = doc.speaker if doc.speaker in ROLES else "user"
+        sides[side] = doc.text if doc.speaker in {"", side} else f"{doc.speaker}: {doc.text}"
+    first = docs[0]
+    return Turn(
+        id=turn_point_id(user_id, "default", first.session, first.id),
+        turn_id=first.id,
+        user_id=user_id,
+        session_id=first.session,
+        at=at,
+        **sides,
+    )
+
+
+def take_half(conversations: Sequence[Conversation], half: int) -> list[Conversation]:
+    """Return every other conversation; of a single conversation, every other question."""
+    if len(conversations) > 1:
+        return list(conversations[half::2])
+    (one,) = conversations
+    return [Conversation(one.conv_id, one.docs, one.questions[half::2])]
+
+
+def retrieval(
+    set_name: SetName,
+    file: SetFile,
+    embedder: Named = "hash:512",
+    path: Annotated[
+        SearchPath, typer.Option(help="The search alone, or what a reply's block brings.")
+    ] = SearchPath.SEARCH,
+    messages: Annotated[
+        bool, typer.Option("--messages", help="Each message is a turn; default: exchanges.")
+    ] = False,
+    limit: Annotated[
+        int | None, typer.Option(help="Number of conversations; default: all.")
+    ] = None,
+    half: Annotated[
+        int | None, typer.Option(min=0, max=1, help="Only every other conversation.")
+    ] = None,
+    to_json: ToJson = False,
+) -> None:
+    """Search a public set for the evidence of its questions, and measure its ranks."""
+    conversations = pool(read_set(set_name, file), POOLED.get(set_name, 1))[:limit]
+    chosen = conversations if half is None else take_half(conversations, half)
+    named = make_embedder(embedder)
+    asked = asyncio.run(run(chosen, named, path=path, messages=messages))
+    if not asked:
+        raise DialogueError(f"No question of {file} has evidence: there is nothing to measure.")
+    if to_json:
+        print(as_json(asked))
+    else:
+        report(asked, Console(highlight=False, width=120))

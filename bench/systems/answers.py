@@ -1,0 +1,196 @@
+"""Answers: every system takes every conversation, and its questions are answered from each."""
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import repeat
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bench.sets.answering_result import GradedAnswer, SystemAnswers
+from bench.sets.asking import Asked, gold_of, grade_replies, reply_to
+from bench.sets.conversation import Question
+from bench.sets.estimate import Cost, sum_costs
+from bench.sets.set_dialogue import MESSAGE_GAP, Sample, to_dialogue
+from bench.systems import SystemInputs
+from bench.systems.batch import batches
+from bench.systems.contestant import Contestant, make_contestant
+from bench.systems.meter import Meter
+from bench.systems.patience import patient
+from bench.systems.side_by_side import OURS, version_of
+from souffleur.agents.model.chat import Chat
+from souffleur.agents.structured_chat import StructuredChat
+from souffleur.recall.tokens import estimate_tokens
+from souffleur.replay import settings_for
+from souffleur.settings import Settings
+from souffleur.wiring import settings_embedder
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class AnswerSetup:
+    """How the systems are compared."""
+
+    settings: Settings
+    set_name: str
+    systems: tuple[str, ...] = (OURS,)
+    memories: int = 20
+    """Maximum number of memories that another system's search returns: mem0's default."""
+    parallel: int = 12
+    """Conversations that are written at the same time, and questions that are asked so."""
+    write_only: bool = False
+    """Whether the conversations are written, and nothing is asked."""
+
+    @property
+    def conditions(self) -> dict[str, Any]:
+        """What a reader of the numbers must know."""
+        return {
+            "set": self.set_name,
+            "model": self.settings.model,
+            "embedder": self.settings.embedder,
+            "judge_every": self.settings.judge_every,
+            "memories": self.memories,
+        }
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A conversation in one system's store, and what its questions bring."""
+
+    turns: int
+    cost: Cost
+    asked: tuple[Asked, ...]
+    troubles: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Replied:
+    """The replies to all questions from one system's memory."""
+
+    system: str
+    written: Sequence[_Written]
+    asked: Sequence[Asked]
+    replies: Sequence[str]
+    cost: Cost
+
+    def graded(self, answers: tuple[GradedAnswer, ...]) -> SystemAnswers:
+        """Return what this system wrote and answered, with the grades."""
+        return SystemAnswers(
+            system=self.system,
+            version=version_of(self.system),
+            turns=sum(part.turns for part in self.written),
+            writing=sum_costs(part.cost for part in self.written),
+            answering=self.cost,
+            answers=answers,
+            troubles=tuple(trouble for part in self.written for trouble in part.troubles),
+        )
+
+
+async def run(
+    drawn: Sequence[Sample], setup: AnswerSetup, chat: Chat, folder: Path
+) -> list[SystemAnswers]:
+    """Return the answers of each system, in the order of the samples; `folder` holds the stores.
+
+    Raises RecordingError, and the EndpointError that a reply or a grade ends with.
+    """
+    slots = asyncio.Semaphore(setup.parallel)
+
+    async def write(name: str, index: int) -> _Written:
+        async with slots:
+            return await _write(drawn[index], name, setup, chat, folder / name / str(index))
+
+    async def replies(name: str) -> _Replied:
+        every = range(len(drawn))
+        written = await _all_of(write(name, index) for index in every)
+        meter = Meter(chat)
+        asked = [one for part in written for one in part.asked]
+
+        async def reply(one: Asked) -> str:
+            async with slots:
+                return await reply_to(one, patient(meter, setup.settings))
+
+        return _Replied(name, written, asked, await _all_of(map(reply, asked)), meter.cost)
+
+    replied = await _all_of(replies(name) for name in setup.systems)
+    questions = [(part, one) for part in drawn for one in part.questions]
+    judge = StructuredChat(patient(chat, setup.settings), form=setup.settings.answer_form)
+
+    async def grade(index: int) -> list[GradedAnswer]:
+        async with slots:
+            return await _grade(*questions[index], replied, index, setup, judge)
+
+    asked = 0 if setup.write_only else len(questions)
+    graded = await _all_of(grade(index) for index in range(asked))
+    by_system = zip(*graded, strict=True) if graded else repeat(())
+    return [one.graded(answers) for one, answers in zip(replied, by_system, strict=False)]
+
+
+async def _all_of(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Return the results; if one fails, end the others, and raise its error."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one) for one in work]
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from errors
+    return [task.result() for task in tasks]
+
+
+async def _write(part: Sample, name: str, setup: AnswerSetup, chat: Chat, folder: Path) -> _Written:
+    dialogue = to_dialogue(part.conversation)
+    meter = Meter(chat)
+    settings = settings_for(dialogue, setup.settings.model_copy(update={"path": folder}))
+    embedder = settings_embedder(settings)
+    inputs = SystemInputs(dialogue, settings, meter, embedder)
+    contestant = make_contestant(name, inputs, dialogue, setup.memories)
+    try:
+        await contestant.open()
+        for batch in batches(dialogue, settings.judge_every, settings.window_rule.idle):
+            await contestant.write(batch)
+        await contestant.finish()
+        cost, now = meter.cost, dialogue.sessions[-1].turns[-1].at + MESSAGE_GAP
+        asked = () if setup.write_only else await _bring(part, contestant, settings, now)
+    finally:
+        await contestant.close()
+    troubles = tuple(f"{dialogue.user.id}, {trouble}" for trouble in contestant.troubles)
+    return _Written(len(dialogue), cost, tuple(asked), troubles)
+
+
+async def _bring(
+    part: Sample, contestant: Contestant, settings: Settings, now: datetime
+) -> list[Asked]:
+    return [
+        Asked(question, await contestant.bring(question.text, now), now, settings)
+        for question in part.questions
+    ]
+
+
+async def _grade(
+    part: Sample,
+    question: Question,
+    replied: Sequence[_Replied],
+    index: int,
+    setup: AnswerSetup,
+    judge: StructuredChat,
+) -> list[GradedAnswer]:
+    """Return what each system answered to the question at `index`, graded side by side."""
+    gold = gold_of(question, setup.set_name)
+    asked = [one.asked[index] for one in replied]
+    replies = [one.replies[index] for one in replied]
+    grades = await grade_replies(asked[0].text, gold, replies, judge)
+    return [
+        GradedAnswer(
+            conversation=part.conversation.conv_id,
+            id=question.id,
+            category=question.category,
+            question=question.text,
+            gold=gold,
+            block=one.block,
+            reply=reply,
+            right=grade.right if grade else None,
+            reason=grade.reason if grade else "",
+            tokens=estimate_tokens(one.block),
+        )
+        for one, reply, grade in zip(asked, replies, grades, strict=True)
+    ]

@@ -1,0 +1,32 @@
+"""How long a host waits: every operation is timed, and judging ends with the verdict."""
+
+import pytest
+
+from bench.chores import report_chores
+from bench.performance import _opened, _operations, measure, report
+
+
+@pytest.mark.parametrize(
+    ("name", "more"), [("a turn that changes nothing", 0), ("a turn that adds a memory", 1)]
+)
+async def test_judging_ends_when_the_verdict_is_applied(name: str, more: int) -> None:
+    """Then no turn waits, each of its ops is in the ledger, and what it adds is remembered."""
+    async with _opened(2) as (memory, _):
+        await _operations(memory)[f"judging {name}, less the model"].work(0)
+        assert await memory.knowledge.journal.waiting("ann") == []
+        (entry,) = (await memory.knowledge.journal.entries("ann"))[-1:]
+        assert await memory.knowledge.journal.is_settled(entry.id)
+        assert len(await memory.knowledge.list("ann")) == 2 + more
+
+
+async def test_the_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every operation is timed at every size, and a table is printed."""
+    timings, chores = await measure((3,), rounds=3)
+    assert len({one.name for one in timings}) == len(timings) == 10
+    assert all(0 < one.median <= one.slow <= one.slowest for one in timings)
+    assert [one.name.split()[0] for one in chores] == ["open", "backup", "restore:", "erase"]
+    report(timings)
+    report_chores(chores)
+    said = capsys.readouterr().out
+    assert "recall" in said
+    assert "erase" in said

@@ -1,0 +1,102 @@
+"""Comparison of two runs: what got worse beyond noise.
+
+Both runs are drawn alike, script by script, from the scripts that both have. A difference whose
+95 % interval excludes 0 in the bad direction is a regression. A wrong delete or an invented fact
+is always a regression if run A had none there.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from souffleur.evals.metrics import PairedDifference, compare_pairs, metrics_of
+from souffleur.evals.result import ErrorType, OpStatus, Run, ScriptResult
+
+ALWAYS_REGRESSIONS = (ErrorType.WRONG_DELETE, ErrorType.INVENTED)
+COST_SLACK = 0.1
+"""Relative rise in cost that is still no regression: a few words in a prompt cost something."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One metric of both runs."""
+
+    metric: str
+    a: float
+    b: float
+    low: float
+    """The lower end of the 95 % interval of b - a; likewise `high`."""
+    high: float
+    worse: bool
+    """True if it is worse beyond noise; likewise `better`."""
+    better: bool
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs compared."""
+
+    differences: tuple[Difference, ...]
+    """Every metric that both runs have."""
+    new_faults: tuple[str, ...]
+    """Wrong deletes and invented facts that A did not have, and scripts that fail only in B."""
+    only_a: tuple[str, ...]
+    """Scripts that are only in A; likewise `only_b`."""
+    only_b: tuple[str, ...]
+
+    @property
+    def regressions(self) -> list[str]:
+        """What got worse; empty if nothing did."""
+        worse = [
+            f"{one.metric}: {one.a:.3f} → {one.b:.3f} ({one.low:+.3f} to {one.high:+.3f})"
+            for one in self.differences
+            if one.worse
+        ]
+        return [*self.new_faults, *worse]
+
+
+def compare(a: Run, b: Run) -> Comparison:
+    """Compare run B with run A."""
+    whole = {one.name: one for one in a.scripts}
+    others = {one.name: one for one in b.scripts}
+    both = sorted(whole.keys() & others.keys())
+    played = [name for name in both if not (whole[name].failure or others[name].failure)]
+    pairs = [(whole[name], others[name]) for name in played]
+    counted_a, counted_b = [one.counts for one, _ in pairs], [one.counts for _, one in pairs]
+    metrics = metrics_of([*counted_a, *counted_b])
+    faults = [fault for name in both for fault in _new_faults(whole[name], others[name])]
+    return Comparison(
+        differences=tuple(map(_difference, compare_pairs(counted_a, counted_b, metrics))),
+        new_faults=tuple(faults),
+        only_a=tuple(sorted(whole.keys() - others.keys())),
+        only_b=tuple(sorted(others.keys() - whole.keys())),
+    )
+
+
+def _difference(paired: PairedDifference) -> Difference:
+    metric = paired.metric
+    a, b = round(paired.a, 6), round(paired.b, 6)
+    fell, rose = paired.high < 0, paired.low > 0
+    worse, better = (fell, rose) if metric.good == "high" else (rose, fell)
+    if metric.group in ("cost", "latency"):
+        worse = worse and paired.b > paired.a * (1 + COST_SLACK)
+    return Difference(metric.name, a, b, paired.low, paired.high, worse, better)
+
+
+def _new_faults(a: ScriptResult, b: ScriptResult) -> Iterator[str]:
+    if b.failure and not a.failure:
+        yield f"{b.name}: fails: {b.failure}"
+    elif not a.failure:
+        yield from (f"{b.name}: {one}" for one in b.troubles if not a.troubles)
+    before = Counter((place, nature) for place, nature, _ in _faults(a))
+    for place, nature, words in _faults(b):
+        if not before[place, nature]:
+            yield f"{b.name} {place}: {nature}: {words}"
+        before[place, nature] -= 1 if before[place, nature] else 0
+
+
+def _faults(played: ScriptResult) -> Iterator[tuple[str, ErrorType, str]]:
+    for step in played.steps:
+        for done, mark in zip(step.ops, step.judged.marks, strict=True):
+            if mark.standing is OpStatus.WRONG and mark.nature in ALWAYS_REGRESSIONS:
+                yield step.place, mark.nature, done.words

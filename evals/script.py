@@ -1,0 +1,224 @@
+"""Scripts: small dialogues, each about one thing, with the expected results of every turn.
+
+A script is a YAML file. Its sessions are dialogues, turn by turn, or runs of the background jobs;
+its expectations were written by hand. Patterns are Python regular expressions, case-insensitive.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AwareDatetime,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
+
+from souffleur.dialogue import AssistantPart, Dialogue, Exchange, SessionPart, UserPart
+from souffleur.errors import DialogueError
+from souffleur.evals.expectation import Expectation, Patterns, RecallPart
+from souffleur.knowledge.memory import Category, Frozen, Kind
+from souffleur.knowledge.operation import Importance
+from souffleur.knowledge.people import Zone
+
+
+class RunName(StrEnum):
+    """The jobs that a script can run."""
+
+    REVIEW = "review"
+    DECAY = "decay"
+    CONSOLIDATE = "consolidate"
+    CONTRADICTIONS = "contradictions"
+
+
+class Known(Frozen):
+    """A memory that exists before the first turn."""
+
+    content: str = Field(min_length=1)
+    kind: Kind = Kind.FACT
+    category: Category | None = None
+    """The category; `None` means the usual one of the kind."""
+    at: AwareDatetime
+    importance: Importance = Importance.MEDIUM
+    value: float | None = Field(default=None, ge=0)
+    """The number itself, instead of `importance`."""
+    uses: int = Field(default=0, ge=0)
+    last_used: AwareDatetime | None = None
+    expires_at: AwareDatetime | None = None
+    entities: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+
+
+class ScriptTurn(Exchange):
+    """A turn, and its expected results; if nothing is expected, nothing may happen."""
+
+    expect: tuple[Expectation, ...] = ()
+    may: tuple[Expectation, ...] = ()
+    never: tuple[Expectation, ...] = ()
+    recall: RecallPart = RecallPart()
+    answer: dict[str, Any] | str | None = None
+    """The monitor's answer, written by hand; `None` means that a model is asked."""
+
+
+class TalkPart(Frozen):
+    """A dialogue."""
+
+    id: str
+    turns: tuple[ScriptTurn, ...] = Field(min_length=1)
+
+    @property
+    def at(self) -> datetime:
+        """The time of its first turn."""
+        return self.turns[0].at
+
+
+class RunPart(Frozen):
+    """A run of a background job."""
+
+    run: RunName
+    at: AwareDatetime
+    note: str = ""
+    expect: tuple[Expectation, ...] = ()
+    may: tuple[Expectation, ...] = ()
+    never: tuple[Expectation, ...] = ()
+
+
+class Ask(RecallPart):
+    """A message after all sessions, which gets no reply: only what is whispered counts."""
+
+    at: AwareDatetime
+    text: str = Field(min_length=1)
+    about: str = ""
+
+
+class Hold(Frozen):
+    """An active memory that must exist at the end."""
+
+    pattern: Patterns = Field(min_length=1)
+    once: bool = False
+    """Whether there must be exactly one such memory."""
+    about: str = ""
+
+
+class End(Frozen):
+    """What the store must hold and lack at the end."""
+
+    holds: tuple[Hold, ...] = ()
+    lacks: Patterns = ()
+
+
+def _session_kind(raw: Any) -> str:
+    is_run = "run" in raw if isinstance(raw, dict) else isinstance(raw, RunPart)
+    return "run" if is_run else "talk"
+
+
+Part = Annotated[
+    Annotated[TalkPart, Tag("talk")] | Annotated[RunPart, Tag("run")], Discriminator(_session_kind)
+]
+
+
+class Script(Frozen):
+    """A whole script file."""
+
+    name: str
+    """Name of the file, without .yaml."""
+    title: str = ""
+    about: str = Field(pattern=r"^[a-z0-9_-]+$")
+    """The one thing it is about, as a slug."""
+    user: UserPart = UserPart()
+    assistant: AssistantPart = AssistantPart()
+    timezone: Zone = "UTC"
+    special: Literal["keep", "refuse"] = "keep"
+    """The setting of that name with which it is played."""
+    known: tuple[Known, ...] = ()
+    sessions: tuple[Part, ...] = Field(min_length=1)
+    asks: tuple[Ask, ...] = ()
+    end: End = End()
+
+    @model_validator(mode="after")
+    def _is_coherent(self) -> "Script":
+        last: datetime | None = None
+        for moment in self._moments():
+            if last and moment < last:
+                raise ValueError(f"time runs backward at {moment.isoformat()}")
+            last = moment
+        for known in self.known:
+            if known.at > self.sessions[0].at:
+                raise ValueError(f"{known.content!r} is known only after the first turn")
+        ids = [part.id for part in self.sessions if isinstance(part, TalkPart)]
+        if len(set(ids)) < len(ids):
+            raise ValueError("two sessions have the same id")
+        return self
+
+    def _moments(self) -> Iterator[datetime]:
+        for part in self.sessions:
+            turns = part.turns if isinstance(part, TalkPart) else (part,)
+            yield from (turn.at for turn in turns)
+        yield from (ask.at for ask in self.asks)
+
+    @property
+    def answers_itself(self) -> bool:
+        """Whether every turn has its answer, so that no model and no recording is needed."""
+        talks = [part for part in self.sessions if isinstance(part, TalkPart)]
+        answers = [turn.answer for talk in talks for turn in talk.turns]
+        return bool(answers) and None not in answers
+
+    def dialogue(self, talk: TalkPart) -> Dialogue:
+        """Return one session as a dialogue that can be replayed."""
+        turns = tuple(
+            Exchange(at=turn.at, user=turn.user, assistant=turn.assistant) for turn in talk.turns
+        )
+        return Dialogue(
+            title=self.title,
+            user=self.user,
+            assistant=self.assistant,
+            timezone=self.timezone,
+            sessions=(SessionPart(id=talk.id, turns=turns),),
+        )
+
+
+def read_script(path: Path) -> Script:
+    """Read the script of a YAML file. Raises DialogueError that says where it is wrong."""
+    raw = _read(path)
+    if not isinstance(raw, dict):
+        raise DialogueError(f"{path} is no script: it holds no fields")
+    try:
+        return Script.model_validate({**raw, "name": path.stem})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the file"
+        said = first["msg"].removeprefix("Value error, ")
+        raise DialogueError(f"{path}, at {where}: {said}") from error
+
+
+def find_scripts(folder: Path, only: str = "*") -> list[Path]:
+    """Return the script files of a folder whose names match a glob, sorted by name.
+
+    A dialogue that has neither `about` nor `end` is not a script.
+    Raises DialogueError if no file matches.
+    """
+    files = sorted(file for file in folder.glob("*.yaml") if file.match(f"{only}.yaml"))
+    scripts = [file for file in files if _EXPECTS.search(file.read_text("utf-8", "replace"))]
+    if not scripts:
+        raise DialogueError(f"no script in {folder} has a name such as {only!r}")
+    return scripts
+
+
+_EXPECTS = re.compile(r"^(about|end):", re.MULTILINE)
+
+
+def _read(path: Path) -> Any:
+    import yaml
+
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DialogueError(f"{path} cannot be read: {error.strerror or error}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise DialogueError(f"{path} is not YAML: {error}") from error

@@ -1,1 +1,0 @@
-"""Scripted dialogues, played through the real runtime and marked."""

@@ -82,7 +82,8 @@ lowest:  ## Tests with the lowest versions that pyproject.toml allows
 	@$(LOWEST)/bin/python -m pytest $(QUICKLY)
 
 soak: $(READY) lowest  ## The long campaigns
-	@$(BIN)/pytest -q -m soak --hypothesis-profile=soak . bench
+	@$(BIN)/pytest -q -m soak --hypothesis-profile=soak
+	@$(BIN)/pytest -q -m soak bench
 	@$(BIN)/python -m bench soak
 
 lock:  ## Resolve the dependencies anew

@@ -67,7 +67,7 @@ from souffleur.recall.gather import Asked, Past, look_everywhere, whisper_for
 from souffleur.recall.pairing import Pairing, Whisper
 from souffleur.recall.tokens import estimate_tokens
 from souffleur.service.intake import Receipt, Said, turn_of, with_error
-from souffleur.service.service import Backstage
+from souffleur.service.service import Service
 from souffleur.settings import Settings, change_settings, load_settings
 from souffleur.skills import skill_data, skill_op
 from souffleur.telemetry.log_lines import describe, trace_bug
@@ -131,9 +131,9 @@ class Souffleur:
         self.clock = parts.clock
         """Returns the time."""
         self._usual = usual(settings)
-        self._backstage = Backstage(parts, settings)
-        self.grace = self._backstage.grace
-        """How long stopping may take, from when that is first asked."""
+        self._service = Service(parts, settings)
+        self.seconds_left = self._service.seconds_left
+        """Returns the seconds left for ending, which run from the first call."""
         self._count = estimate_tokens
         self._pairing = Pairing()
         self._keeper: Keeper | None = None
@@ -210,7 +210,7 @@ class Souffleur:
         shows: bool,
     ) -> Recall:
         named = {"user": user_id, "session": session_id, "persona": agent_id}
-        watched = self.parts.telemetry("recall", **named, asked=lambda: str(text))
+        watched = self.parts.watch("recall", **named, asked=lambda: str(text))
         with logger.contextualize(user=user_id, session=session_id), watched as work:
             try:
                 words, hand = read_content(text), self.knowledge.at_hand
@@ -221,7 +221,7 @@ class Souffleur:
                     hand, self.settings, asked, self._count, with_references=shows
                 )
                 self._pairing.note(user_id, session_id, whisper)
-                recalled = whisper.with_error(odd).with_error(self._backstage.error_for(user_id))
+                recalled = whisper.with_error(odd).with_error(self._service.error_for(user_id))
             except Exception as error:  # noqa: BLE001  it is noted with the rest
                 trace_bug(logger, error)
                 recalled = Recall(error=describe(error))
@@ -265,7 +265,7 @@ class Souffleur:
         if incognito or self._is_kept_out_now(user_id):
             return Receipt(name, new=False)
         named = {"user": user_id, "session": session_id, "persona": agent_id, "turn_id": name}
-        with self.parts.telemetry("observe", **named) as work:
+        with self.parts.watch("observe", **named) as work:
             said = Said(user_id, session_id, agent_id, name, user, assistant, at)
             receipt = self._observe(user_id, session_id, said, whisper, rewound, work)
             work.note(new=receipt.new, durable=receipt.durable, error=receipt.error)
@@ -299,10 +299,10 @@ class Souffleur:
             if turn is None:
                 return Receipt(name, new=False)
             work.note(turn=turn.id, user_said=lambda: turn.user, replied=lambda: turn.assistant)
-            error = self._backstage.error_for(user_id)
+            error = self._service.error_for(user_id)
             ids = [rewound] if isinstance(rewound, str) else rewound
-            left = [self._backstage.take(turn.unsaid(self._stored_id(id))) for id in ids]
-            receipt = self._backstage.take(turn)
+            left = [self._service.take(turn.unsaid(self._stored_id(id))) for id in ids]
+            receipt = self._service.take(turn)
             return with_error(receipt, odd, odd_whisper, error, *(one.error for one in left))
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
             bound = logger.bind(user=user_id, session=session_id, turn=name)
@@ -323,7 +323,7 @@ class Souffleur:
         try:
             self._check_not_forked()
             check_id(user_id)
-            return self._backstage.end_session(
+            return self._service.end_session(
                 user_id, check_id(session_id, "session_id"), check_id(agent_id, "agent_id")
             )
         except SouffleurError as error:  # it will be found silent later
@@ -337,11 +337,11 @@ class Souffleur:
 
         Every `Recall` and `Receipt` includes it; `health` has details.
         """
-        return self._backstage.error
+        return self._service.error
 
     async def health(self) -> Health:
         """Return whether turns are judged and stored. Asks no endpoint. Raises StoreError."""
-        return await self._backstage.health()
+        return await self._service.health()
 
     async def remember(
         self,
@@ -388,7 +388,7 @@ class Souffleur:
                 raise MessageError(receipt.error)
             ids.append(turn_point_id(user_id, agent_id, session_id, receipt.turn_id))
             await asyncio.sleep(0)  # others talk meanwhile
-        await self._backstage.judge_now(user_id)
+        await self._service.judge_now(user_id)
         if unjudged := await self._set_aside(ids):
             raise AnswerError(
                 f"the model gave no answer that can be used for {len(unjudged)} of {len(ids)} "
@@ -492,9 +492,9 @@ class Souffleur:
             )
 
         if memory is False and (await choices.find(user_id)).memory:
-            return await self._backstage.do_alone(user_id, change)
+            return await self._service.do_alone(user_id, change)
         changed = await change()
-        self._backstage.wake(user_id)
+        self._service.wake(user_id)
         return changed
 
     async def introduce_persona(
@@ -568,10 +568,10 @@ class Souffleur:
         A persona that knows only its own has a portrait of its own: name it. Raises MemoryOffError
         if the user's memory is off.
         """
-        narrator, user = self.parts.needed_agents.narrator, check_id(user_id)
+        summaries, user = self.parts.needed_agents.summaries, check_id(user_id)
         await self._need_memory(user, incognito=True)
         _, sphere = await self._who(user, agent_id)
-        return await self._backstage.do(lambda: narrator.write_portrait(user, "asked for", sphere))
+        return await self._service.do(lambda: summaries.write_portrait(user, "asked for", sphere))
 
     @property
     def has_model(self) -> bool:
@@ -591,8 +591,8 @@ class Souffleur:
         if name not in RUNS:
             raise SettingsError(f"no run is called {name!r}: choose one of {', '.join(RUNS)}")
         wanted = options or RunOptions(self.clock())
-        self._backstage.let_try()
-        return await self._backstage.do(lambda: perform(self.parts, name, wanted))
+        self._service.let_try()
+        return await self._service.do(lambda: perform(self.parts, name, wanted))
 
     async def forget(
         self,
@@ -603,29 +603,27 @@ class Souffleur:
         at: Moment | None = None,
         dry_run: bool = False,
     ) -> list[LedgerEntry]:
-        """Forget a memory by its id, or those that a text clearly means; undoable.
+        """Forget a memory by its id, or all memories that a text clearly means; undoable.
 
-        With `dry_run` nothing changes; `matches` with the same query returns what would go.
+        Returns a ledger entry for each memory. With `dry_run` nothing changes: the entries are
+        those that would be written. Returns an empty list if no memory is meant. Raises
+        MessageError if `query` is not a string.
         """
-        ids = [found.memory.id for found in await self.matches(query, user_id=user_id, at=at)]
-        if dry_run or not ids:
-            return []
-        ops = [Forget(target=memory_id, reason=reason) for memory_id in ids]
-        return await self._decide(ops, user_id, "default", at)
-
-    async def matches(self, query: str, *, user_id: str, at: Moment | None = None) -> list[Found]:
-        """Return the memories that `forget` would forget: by id, or by clear relevance."""
         if not isinstance(query, str):
             raise MessageError("what to forget must be a text, or the id of a memory")
         persona, _ = await self._who(check_id(user_id))
-        now = self._moment(at, persona)
+        ids = await self._meant(query, user_id, self._moment(at, persona))
+        ops = [Forget(target=memory_id, reason=reason) for memory_id in ids]
+        return await self._decide(ops, user_id, "default", at, dry_run=dry_run) if ops else []
+
+    async def _meant(self, query: str, user_id: str, now: datetime) -> list[str]:
+        """Return the ids of the memories that a query means: one by its id, or by relevance."""
         try:
-            memory = await self.knowledge.get(query, user_id=user_id)
-            return [Found(memory, score=1.0, relevance=1.0, effective=memory.importance)]
+            return [(await self.knowledge.get(query, user_id=user_id)).id]
         except NotFoundError:
             everything = Query(user_id, shorten(query), now, sphere=EVERY_SPHERE, limit=20)
             hits = await self.knowledge.known.search(everything)
-            return [hit for hit in hits if hit.relevance >= CLEARLY_MEANT]
+            return [hit.memory.id for hit in hits if hit.relevance >= CLEARLY_MEANT]
 
     async def proposals(self, *, user_id: str) -> list[LedgerEntry]:
         """Return the changes that wait for confirmation (see `auto_extract`), oldest first."""
@@ -639,7 +637,7 @@ class Souffleur:
         """
         if await self._is_proposal(id, user_id):
             by, now = Actor(who=ActorKind.USER), self.clock()
-            return await self._backstage.do(
+            return await self._service.do(
                 lambda: self.knowledge.agree(id, user_id=user_id, by=by, now=now)
             )
         op = Confirm(target=await self._added_by(id, user_id), reason="confirmed by the user")
@@ -652,7 +650,7 @@ class Souffleur:
         neither, or was answered already.
         """
         if await self._is_proposal(id, user_id):
-            return await self._backstage.do(lambda: self.knowledge.decline(id, user_id=user_id))
+            return await self._service.do(lambda: self.knowledge.decline(id, user_id=user_id))
         target = await self._added_by(id, user_id)
         if target != id and (await self.get(target, user_id=user_id)).state is MemoryState.ACTIVE:
             raise UndoError(f"it was agreed to already: forget {target!r} instead")
@@ -713,9 +711,9 @@ class Souffleur:
         """Have turns that were set aside as failed judged again; return their number."""
         failed = await self.knowledge.journal.turns(state=TurnState.FAILED, user_id=user_id)
         await self.knowledge.journal.mark(failed, state=TurnState.PENDING, tries=0, error="")
-        self._backstage.let_try()
+        self._service.let_try()
         for turn in failed:
-            self._backstage.wake(turn.user_id)
+            self._service.wake(turn.user_id)
         return len(failed)
 
     async def backup(self, file: str | Path) -> "BackupManifest":
@@ -727,7 +725,7 @@ class Souffleur:
         from souffleur.knowledge.store import backup
 
         knowledge, now = self.knowledge, self.clock()
-        return await self._backstage.do(
+        return await self._service.do(
             lambda: backup.save(knowledge.memories, knowledge.journal, Path(file), now=now)
         )
 
@@ -756,7 +754,7 @@ class Souffleur:
         from souffleur.knowledge.store.export import export_file
 
         both, now = (self.knowledge.memories, self.knowledge.journal), self.clock()
-        return await self._backstage.do(lambda: export_file(*both, user_id, Path(file), now=now))
+        return await self._service.do(lambda: export_file(*both, user_id, Path(file), now=now))
 
     async def import_file(
         self,
@@ -783,17 +781,17 @@ class Souffleur:
         path, found = Path(file), source_of(Path(file), source)
         if found.is_chat:
             listener = await self._listener(path, user_id, agent_id)
-            return await self._backstage.do(
+            return await self._service.do(
                 lambda: take_chats(listener, path, found, dry_run=dry_run)
             )
-        return await self._backstage.do(
+        return await self._service.do(
             lambda: take_file(
                 self.knowledge,
                 path,
                 found,
                 user_id=user_id,
                 dry_run=dry_run,
-                wake=self._backstage.wake,
+                wake=self._service.wake,
                 now=self.clock(),
                 limit=self.settings.max_import,
             )
@@ -822,7 +820,7 @@ class Souffleur:
     async def edit(self, memory_id: str, content: str, *, user_id: str) -> LedgerEntry:
         """Change, for the user, the words of a memory; undoable. Raises NotFoundError."""
         by, now = Actor(who=ActorKind.USER), self.clock()
-        return await self._backstage.do(
+        return await self._service.do(
             lambda: self.knowledge.edit(memory_id, content, user_id=user_id, by=by, now=now)
         )
 
@@ -844,7 +842,7 @@ class Souffleur:
         deleted, too. Raises NotFoundError if nothing is known.
         """
         check_id(user_id)
-        gone = await self._backstage.do_alone(user_id, lambda: self.knowledge.erase_user(user_id))
+        gone = await self._service.do_alone(user_id, lambda: self.knowledge.erase_user(user_id))
         return await self._off_the_files(gone, lambda keeper: keeper.drop(user_id))
 
     async def erase_turn(self, turn_id: str, *, user_id: str) -> "Erased":
@@ -855,7 +853,7 @@ class Souffleur:
         """
         by, now = Actor(who=ActorKind.USER), self.clock()
         check_id(user_id)
-        gone = await self._backstage.do_alone(
+        gone = await self._service.do_alone(
             user_id,
             lambda: self.knowledge.erase_turn(
                 self._stored_id(turn_id), user_id=user_id, by=by, now=now
@@ -886,7 +884,7 @@ class Souffleur:
         persona, _ = await self._who(check_id(user_id))
         by, now = Actor(who=ActorKind.USER), self._moment(at, persona)
         meant = _topic(topic)
-        gone = await self._backstage.do_alone(
+        gone = await self._service.do_alone(
             user_id,
             lambda: self.knowledge.forget_topic(
                 meant, ids, user_id=user_id, by=by, now=now, retell=self._retelling(user_id)
@@ -905,7 +903,7 @@ class Souffleur:
         by, now = Actor(who=ActorKind.USER), self.clock()
         check_id(user_id)
         retell = self._retelling(user_id)
-        gone = await self._backstage.do_alone(
+        gone = await self._service.do_alone(
             user_id,
             lambda: self.knowledge.erase_memory(
                 memory_id, user_id=user_id, turns=turns, by=by, now=now, retell=retell
@@ -933,10 +931,10 @@ class Souffleur:
                 if not (await self.knowledge.choices.find(user_id)).memory:
                     return  # no model reads of this user; what waits is written once it is on
                 async with asyncio.timeout(RETELL_SECONDS):
-                    await agents.narrator.run(user_id)
+                    await agents.summaries.run(user_id)
                     for one in portraits:
                         why = "something in it was to be forgotten"
-                        await agents.narrator.write_portrait(user_id, why, one.sphere)
+                        await agents.summaries.write_portrait(user_id, why, one.sphere)
             except Exception as error:  # noqa: BLE001  what was cut stays as it is
                 bound = logger.bind(user=user_id)
                 bound.warning("what was cut is not written anew: {}", describe(error))
@@ -949,7 +947,7 @@ class Souffleur:
 
         Returns where a Qdrant server keeps bytes nevertheless, and until when; empty for a folder.
         """
-        return await self._backstage.do(self.knowledge.compact)
+        return await self._service.do(self.knowledge.compact)
 
     async def flush(self, seconds: float | None = None) -> bool:
         """Wait until everything due is judged, summarised and on disk; return whether it is.
@@ -957,28 +955,28 @@ class Souffleur:
         It is not if time ran out, or if an endpoint is in trouble: see `error`. `seconds` is the
         time limit. Raises StoreError if the store is out of reach.
         """
-        return await self._backstage.flush(seconds)
+        return await self._service.flush(seconds)
 
     async def start(self) -> None:
         """Finish what a crash interrupted, and resume what waits. `open` calls it."""
         try:
-            await self._backstage.start()
+            await self._service.start()
             if keeper := self._make_keeper():
                 self._keeper = keeper
                 keeper.start()
         except BaseException:
-            await self._backstage.break_off()
+            await self._service.break_off()
             raise
 
     async def close(self) -> None:
-        """Judge while `grace` is left, then close everything. Idempotent.
+        """Judge while `seconds_left`, then close everything. Idempotent.
 
         What is left waits for the next start. The rest is closed even if closing one part fails.
         Raises StoreError if the store cannot be written and turns held in memory are lost.
         """
         if self._keeper:
             await self._keeper.stop()
-        await self._backstage.close()
+        await self._service.close()
 
     async def search(
         self,
@@ -1052,7 +1050,7 @@ class Souffleur:
         Raises NotFoundError if this user has no such entry, UndoError if it cannot be undone.
         """
         by, owner = Actor(who=ActorKind.USER), check_id(user_id)
-        return await self._backstage.do(
+        return await self._service.do(
             lambda: self.knowledge.undo(entry_id, user_id=owner, by=by, now=self.clock())
         )
 
@@ -1111,6 +1109,7 @@ class Souffleur:
         at: Moment | None,
         by: ActorKind = ActorKind.USER,
         sphere: str | None = None,
+        dry_run: bool = False,
     ) -> LedgerEntries:
         persona, told_in = await self._who(check_id(user_id), check_id(agent_id, "agent_id"))
         verdict = Verdict(
@@ -1122,7 +1121,8 @@ class Souffleur:
             at=self._moment(at, persona),
             ops=tuple(ops),
         )
-        return await self._backstage.do(lambda: self.knowledge.apply(verdict))
+        carry = self.knowledge.preview if dry_run else self.knowledge.apply
+        return await self._service.do(lambda: carry(verdict))
 
     async def _wanted(self, user_id: str) -> Preferences:
         """Return what a user wants of a recall; what fails then fails again."""
@@ -1133,7 +1133,7 @@ class Souffleur:
 
     def _check_not_forked(self) -> None:
         """Raise StoreError in a forked process, where threads that are not there may hold locks."""
-        if self._backstage.is_forked:
+        if self._service.is_forked:
             self.knowledge.memories.check_usable()
 
     def _is_kept_out_now(self, user_id: str) -> bool:

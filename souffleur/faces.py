@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from souffleur.api import Souffleur
 from souffleur.errors import BlockingError
-from souffleur.loop_thread import LoopThread
+from souffleur.loops import LoopThread
 from souffleur.recall.compose import Recall
 from souffleur.settings import Settings
 from souffleur.times import Clock
@@ -153,7 +153,6 @@ class Methods(_Calls):
     write_portrait = sends(Souffleur.write_portrait)
     run = sends(Souffleur.run)
     forget = sends(Souffleur.forget)
-    matches = sends(Souffleur.matches)
     proposals = sends(Souffleur.proposals)
     confirm = sends(Souffleur.confirm)
     reject = sends(Souffleur.reject)
@@ -207,7 +206,6 @@ class AsyncMethods(_Awaits):
     write_portrait = asends(Souffleur.write_portrait)
     run = asends(Souffleur.run)
     forget = asends(Souffleur.forget)
-    matches = asends(Souffleur.matches)
     proposals = asends(Souffleur.proposals)
     confirm = asends(Souffleur.confirm)
     reject = asends(Souffleur.reject)
@@ -296,7 +294,6 @@ class BlockingSouffleur:
     write_portrait = waits(Souffleur.write_portrait)
     run = waits(Souffleur.run)
     forget = waits(Souffleur.forget)
-    matches = waits(Souffleur.matches)
     proposals = waits(Souffleur.proposals)
     confirm = waits(Souffleur.confirm)
     reject = waits(Souffleur.reject)
@@ -345,7 +342,7 @@ class BlockingSouffleur:
         return self._thread.call(work, self._inner)
 
     def close(self) -> None:
-        """Judge while its `grace` is left, then close everything. Idempotent."""
+        """Judge while `Souffleur.seconds_left`, then close everything. Idempotent."""
         self._thread.close()
 
     def __enter__(self) -> "BlockingSouffleur":

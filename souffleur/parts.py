@@ -1,8 +1,7 @@
-"""The parts of a Souffleur: what was opened for it, and the agents."""
+"""The parts of a Souffleur: the store, the agents, the endpoints and what watches them."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from souffleur.errors import SettingsError
@@ -11,7 +10,7 @@ from souffleur.knowledge.network.breaker import Breaker
 from souffleur.knowledge.watching import UNWATCHED, Watch
 from souffleur.service.budget import Budget
 from souffleur.service.endpoints import Endpoints
-from souffleur.service.limit import Hands
+from souffleur.service.limit import Limit
 from souffleur.times import Clock, TimeSource
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from souffleur.agents.monitor import KnowledgeMonitor
     from souffleur.agents.reviewer import MemoryReviewer
     from souffleur.knowledge.knowledge_base import KnowledgeBase
-    from souffleur.service.summaries import Narrator
+    from souffleur.service.summaries import Summaries
     from souffleur.telemetry.metrics import Metrics
 
 
@@ -32,50 +31,55 @@ class Agents:
     """Everything that asks a model."""
 
     monitor: "KnowledgeMonitor"
-    narrator: "Narrator"
+    summaries: "Summaries"
     reviewer: "MemoryReviewer"
     consolidator: "Consolidator"
-    arbiter: "ConflictResolver"
+    conflict_resolver: "ConflictResolver"
     cue_writer: "CueWriter"
     boundary_linker: "BoundaryLinker"
     forgetting_judge: "ForgettingJudge"
 
 
-@dataclass(frozen=True)
 class Parts:
-    """Everything that a Souffleur, its background and its runs work with."""
+    """Everything that a Souffleur, its background work and its runs need."""
 
-    knowledge: "KnowledgeBase"
-    agents: Agents | None = None
-    """`None` if no model is configured."""
-    times: TimeSource = field(default_factory=TimeSource)
-    watch: Endpoints | None = None
-    """The endpoints of model and embedder; `None` if there is no model."""
-    let_go: Callable[[], Awaitable[None]] | None = None
-    """Closes everything that was opened; `None` if only the store was."""
-    telemetry: Watch = UNWATCHED
-    """Watches the work, for metrics and traces."""
-    metrics: "Metrics | None" = None
-    """The metrics; `None` if nothing is measured."""
-    hands: Hands = field(default_factory=Hands)
-    """How many judged turns compute at a time."""
-    budget: Budget | None = None
-    """What may be asked of the model on a day; `None` if nothing is limited."""
-    replies: Replies = field(default_factory=Replies)
-    """Whether the proxy can read the replies that it passes on."""
+    def __init__(
+        self,
+        knowledge: "KnowledgeBase",
+        agents: Agents | None = None,
+        *,
+        times: TimeSource | None = None,
+        endpoints: Endpoints | None = None,
+        watch: Watch = UNWATCHED,
+        metrics: "Metrics | None" = None,
+        limit: Limit | None = None,
+        budget: Budget | None = None,
+        close: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """`close` closes everything that was opened; by default only the store was."""
+        self.knowledge = knowledge
+        self.agents = agents
+        """What asks a model; `None` if no model is configured."""
+        self.times = times or TimeSource()
+        self.endpoints = endpoints or _no_model(knowledge, self.times)
+        """The endpoints of the model and of the embedder, and whether they answer."""
+        self.watch = watch
+        """Watches the work, for metrics and traces."""
+        self.metrics = metrics
+        """The metrics; `None` if nothing is measured."""
+        self.limit = limit
+        """How many users are served, and how many of them compute; `None`: as the settings say."""
+        self.budget = budget
+        """What may be asked of the model on a day; `None` if nothing is limited."""
+        self.replies = Replies()
+        """Whether the proxy can read the replies that it passes on."""
+        self.close = close or knowledge.close
+        """Closes everything that was opened."""
 
     @property
     def clock(self) -> Clock:
         """The clock."""
         return self.times.now
-
-    @cached_property
-    def endpoints(self) -> Endpoints:
-        """The endpoints of model and embedder, and whether they answer."""
-        if self.watch:
-            return self.watch
-        judging = Breaker("judging", pause=2.0, steady=self.times.steady, now=self.clock)
-        return Endpoints(None, judging, self.knowledge.embedder)
 
     @property
     def has_model(self) -> bool:
@@ -89,6 +93,8 @@ class Parts:
             raise SettingsError("there is no model to ask: see SOUFFLEUR_BASE_URL")
         return self.agents
 
-    async def close(self) -> None:
-        """Close everything that was opened."""
-        await (self.let_go or self.knowledge.close)()
+
+def _no_model(knowledge: "KnowledgeBase", times: TimeSource) -> Endpoints:
+    """Return the endpoints of a store without a model: its embedder alone."""
+    judging = Breaker("judging", pause=2.0, steady=times.steady, now=times.now)
+    return Endpoints(None, judging, knowledge.embedder)

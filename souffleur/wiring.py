@@ -1,4 +1,4 @@
-"""Wiring: builds the parts of a Souffleur from its settings."""
+"""Wiring: opens the parts of a Souffleur as its settings say."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -7,6 +7,7 @@ from pydantic import SecretStr
 
 from souffleur.agents.model.chat import Chat, guarded
 from souffleur.agents.model.endpoint import Endpoint, Prices
+from souffleur.cast import usual
 from souffleur.errors import SettingsError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.network.breaker import Breaker
@@ -14,13 +15,13 @@ from souffleur.knowledge.policy import POLICIES
 from souffleur.knowledge.search.embedder import Embedder, make_embedder
 from souffleur.knowledge.store.opening import Opener, StoreLocation, open_knowledge
 from souffleur.knowledge.watching import UNWATCHED, Watch
-from souffleur.parts import Parts
-from souffleur.service.budget import Budget, Limit
+from souffleur.parts import Agents, Parts
+from souffleur.service.budget import Budget, DailyLimit
 from souffleur.service.endpoints import Endpoints
-from souffleur.service.limit import HANDS, HANDS_OF_REMOTE, Hands
+from souffleur.service.limit import COMPUTING, COMPUTING_REMOTELY, Limit
+from souffleur.service.summaries import Summaries
 from souffleur.settings import Settings
-from souffleur.telemetry.model_calls import watched_chat
-from souffleur.telemetry.watches import make_metrics, make_watch
+from souffleur.telemetry.watches import make_metrics, make_watch, watched_chat
 from souffleur.times import Clock, TimeSource
 
 
@@ -46,24 +47,66 @@ async def wire(
         judging = Breaker("judging", pause=settings.retry_pause, steady=times.steady, now=times.now)
         knowledge = await open_store(settings, times, embedder, watch, opener)
         opening.push_async_callback(knowledge.close)
-        hands = make_hands(settings, embedder)
-        budget = make_budget(settings, knowledge, times.now)
-        watched = hands.lend(watched_chat(chat, watch, settings)) if chat else None
-        guard = budget.metered(guarded(watched, judging)) if watched else None
+        limit, budget = make_limit(settings, embedder), make_budget(settings, knowledge, times.now)
         agents = None
-        if guard:
-            from souffleur.agent_wiring import make_agents  # loads langgraph
-
-            agents = make_agents(settings, knowledge, guard, times.now)
+        if chat:
+            watched = limit.lend(watched_chat(chat, watch, settings))
+            asked = budget.metered(guarded(watched, judging))
+            agents = make_agents(settings, knowledge, asked, times.now)
             knowledge.judge_told = agents.forgetting_judge.judge
-        endpoints = Endpoints(hands.lend(chat) if chat else None, judging, knowledge.embedder)
+        endpoints = Endpoints(limit.lend(chat) if chat else None, judging, knowledge.embedder)
         if metrics:
-            from souffleur.telemetry.store_state import Sources
+            from souffleur.telemetry.metrics import Sources
 
             sources = Sources(knowledge, endpoints, times.now, budget, has_model=bool(agents))
             metrics.watch_over(sources)
-        let_go = opening.pop_all().aclose
-        return Parts(knowledge, agents, times, endpoints, let_go, watch, metrics, hands, budget)
+        return Parts(
+            knowledge,
+            agents,
+            times=times,
+            endpoints=endpoints,
+            watch=watch,
+            metrics=metrics,
+            limit=limit,
+            budget=budget,
+            close=opening.pop_all().aclose,
+        )
+
+
+def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock: Clock) -> Agents:
+    """Return the agents, which share one chat."""
+    # Here, as they load langgraph, which takes long: without a model, nobody needs it.
+    from souffleur.agents.boundary_linker import BoundaryLinker
+    from souffleur.agents.conflict_resolver import ConflictResolver
+    from souffleur.agents.consolidator import Consolidator
+    from souffleur.agents.cue_writer import CueWriter
+    from souffleur.agents.forgetting_judge import ForgettingJudge
+    from souffleur.agents.monitor import KnowledgeMonitor
+    from souffleur.agents.portrait_writer import ProfileWriter
+    from souffleur.agents.reviewer import MemoryReviewer
+    from souffleur.agents.rounds import Context
+    from souffleur.agents.structured_chat import StructuredChat
+    from souffleur.agents.summarizer import ConversationSummarizer
+
+    judge = StructuredChat(chat, form=settings.answer_form)
+    refuses_special = settings.special == "refuse"
+    context = Context(judge, knowledge, usual(settings), refuses_special=refuses_special)
+    return Agents(
+        KnowledgeMonitor(context),
+        Summaries(
+            knowledge,
+            ConversationSummarizer(context),
+            ProfileWriter(context),
+            pause=settings.retry_pause,
+            clock=clock,
+        ),
+        MemoryReviewer(context),
+        Consolidator(context),
+        ConflictResolver(context),
+        CueWriter(context),
+        BoundaryLinker(context),
+        ForgettingJudge(context),
+    )
 
 
 @asynccontextmanager
@@ -131,14 +174,14 @@ def make_endpoint(settings: Settings) -> Endpoint:
     )
 
 
-def make_hands(settings: Settings, embedder: Embedder | None) -> Hands:
-    """Return the hands: few if all but the model is computed in this process."""
+def make_limit(settings: Settings, embedder: Embedder | None) -> Limit:
+    """Return how much is done at a time: little if all but the model is computed here."""
     here = not settings.qdrant_url and not embedder and settings.embedder.startswith("hash:")
-    return Hands(HANDS if here else HANDS_OF_REMOTE)
+    return Limit(settings.parallel_users, COMPUTING if here else COMPUTING_REMOTELY)
 
 
 def check_prices(settings: Settings) -> None:
-    """Raise SettingsError for a budget in dollars of a model without prices: it would not bite."""
+    """Raise SettingsError for a budget in dollars of a model without prices."""
     dollars = settings.dollars_per_day or settings.user_dollars_per_day
     if dollars and not (settings.price_in or settings.price_out):
         raise SettingsError(
@@ -150,8 +193,8 @@ def make_budget(settings: Settings, knowledge: KnowledgeBase, clock: Clock) -> B
     """Return the budget of each day."""
     return Budget(
         knowledge.journal,
-        store=Limit(settings.calls_per_day, settings.dollars_per_day),
-        user=Limit(settings.user_calls_per_day, settings.user_dollars_per_day),
+        store=DailyLimit(settings.calls_per_day, settings.dollars_per_day),
+        user=DailyLimit(settings.user_calls_per_day, settings.user_dollars_per_day),
         clock=clock,
     )
 

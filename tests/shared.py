@@ -12,7 +12,6 @@ from typing import Any, cast
 
 from qdrant_client import QdrantClient
 
-from souffleur.agent_wiring import make_agents
 from souffleur.agents.model.chat import Request
 from souffleur.api import Souffleur
 from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -27,6 +26,7 @@ from souffleur.knowledge.turn import TurnState
 from souffleur.parts import Parts
 from souffleur.settings import Settings
 from souffleur.times import TimeSource
+from souffleur.wiring import make_agents
 from tests.scripted import Answer, Scripted, add, answer, update
 
 DIMENSION = 64

@@ -1,4 +1,4 @@
-"""The portraits of a scripted life: after each step the narrator writes the next one, really."""
+"""The portraits of a scripted life: after each step the summaries writes the next one, really."""
 
 import asyncio
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from souffleur.knowledge.store.migration import put_memories
 from souffleur.knowledge.store.opening import StoreLocation, open_knowledge
 from souffleur.prompts import language_of, render
 from souffleur.replay import StageClock
-from souffleur.service.summaries import Narrator
+from souffleur.service.summaries import Summaries
 
 USER = "user"
 EVENING = time(20)
@@ -84,13 +84,13 @@ async def write_portraits(life: Life, chat: Chat, form: Form) -> list[Written]:
         base = await open_knowledge(place, embedder, COMPANION)
         try:
             context = Context(StructuredChat(listener, form=form), base, persona)
-            narrator = Narrator(
+            summaries = Summaries(
                 base, ConversationSummarizer(context), ProfileWriter(context), pause=0, clock=stage
             )
             for step in life.steps:
                 stage.at = _evening(life, step)
                 await _live(base, life, step)
-                written.append(await _write(base, narrator, listener, step, stage.at))
+                written.append(await _write(base, summaries, listener, step, stage.at))
         finally:
             await base.close()
     return written
@@ -129,11 +129,11 @@ def find_lost(life: Life, written: Sequence[Written]) -> list[tuple[date, str]]:
 
 
 async def _write(
-    base: KnowledgeBase, narrator: Narrator, listener: _Listener, step: LifeStep, now: datetime
+    base: KnowledgeBase, summaries: Summaries, listener: _Listener, step: LifeStep, now: datetime
 ) -> Written:
     error, listener.again = "", []
     try:
-        await narrator.write_portrait(USER, "a step")
+        await summaries.write_portrait(USER, "a step")
     except AnswerError as failed:
         error = str(failed)
     portrait = await base.portrait(USER)

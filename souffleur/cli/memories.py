@@ -216,18 +216,18 @@ def forget(
     as_json: AsJson = False,
 ) -> None:
     """Forget a memory, or all that a text clearly means; can be undone."""
-    from souffleur.cli import format_memories
+    from souffleur.cli.format_ledger import print_entries
     from souffleur.errors import NotFoundError
 
     async def work(memory: "Memory") -> Any:
         from souffleur.report.report import MEMORIES, count
 
-        meant = await memory.matches(query, user_id=user)
+        meant = await memory.forget(query, user_id=user, dry_run=True)
         if not meant:
             await hint_at_others(memory, user)
             raise NotFoundError(f"no memory of {user!r} is clearly meant by {query!r}")
         if not yes:
-            format_memories.print_search_results(meant, as_json=False)
+            print_entries(meant, await memory.cast(), as_json=False)
             typer.confirm(f"Forget {count(len(meant), *MEMORIES)}?", abort=True, err=True)
         return await memory.forget(query, user_id=user)
 

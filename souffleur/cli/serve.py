@@ -59,7 +59,7 @@ async def _serve(host: str, port: int, upstream: str | None, *, schedule: bool) 
     with bind(host, port) as at:
         async with Souffleur.open(settings, schedule=schedule) as memory:
             app = make_whole_app(memory, settings, tokens=tokens)
-            drain, ending = memory.grace.left, app.state.stopping
+            drain, ending = memory.seconds_left, app.state.stopping
             async with owned(memory), listening(app, at, drain=drain, stopping=ending):
                 free = at.getsockname()[1]
                 who = "with a token" if tokens.is_there else "from this machine, without a token"

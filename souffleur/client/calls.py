@@ -183,7 +183,6 @@ CALLS = {
         timeout=None,
     ),
     "forget": Call("POST", "/api/memories/forget", list[LedgerEntry]),
-    "matches": Call("POST", "/api/memories/matches", list[Found]),
     "proposals": Call("GET", "/api/pending", list[LedgerEntry]),
     "confirm": Call("POST", "/api/pending/{id}/confirm", LedgerEntry),
     "confirm_all": Call("POST", "/api/pending/confirm", list[LedgerEntry]),

@@ -33,7 +33,7 @@ async def serve(
     at = bind(host, port)
     where = address(host, at.getsockname()[1])
     try:
-        async with listening(proxy, at, drain=memory.grace.left, dated=False):
+        async with listening(proxy, at, drain=memory.seconds_left, dated=False):
             tell(f"{where}/v1 -> {proxy.upstream}; stop it with an interrupt")
             await stopping.wait()
     finally:

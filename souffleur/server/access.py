@@ -34,7 +34,7 @@ METHODS: Mapping[str, frozenset[Role]] = {
         (
             *("confirm", "confirm_all", "edit", "erase_memory", "erase_turn", "erase_user"),
             *("events", "export", "forget", "forget_topic", "get", "history", "import_file"),
-            *("introduce", "known_users", "ledger", "matches", "notices", "person", "pin", "ping"),
+            *("introduce", "known_users", "ledger", "notices", "person", "pin", "ping"),
             *("preview_topic", "proposals", "reject", "reject_all", "restore_memory"),
             *("set_preferences", "share", "stats", "undo"),
             # of the person's own page

@@ -126,13 +126,6 @@ class ForgetBody(Body):
     dry_run: bool = False
 
 
-class MatchesBody(Body):
-    """What `forget` would forget."""
-
-    query: str = Field(examples=["the blue car"])
-    at: At = None
-
-
 class CardsBody(Body):
     """What to look for among the cards; it is no part of an address, which servers log."""
 

@@ -28,7 +28,7 @@ async def owned(memory: Souffleur) -> AsyncIterator[None]:
         if at is None:
             yield
             return
-        async with listening(app, at, drain=memory.grace.left, stopping=app.state.stopping):
+        async with listening(app, at, drain=memory.seconds_left, stopping=app.state.stopping):
             yield
 
 

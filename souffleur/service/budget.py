@@ -31,7 +31,7 @@ _NOTHING = 1e-12
 
 
 @dataclass(frozen=True)
-class Limit:
+class DailyLimit:
     """What may be spent on a day; `None`: there is no limit."""
 
     calls: int | None = None
@@ -45,9 +45,9 @@ class Limit:
     def reached(self, calls: int, dollars: float) -> str:
         """Return which limit is reached, as words; empty if none is.
 
-        >>> Limit(calls=2).reached(1, 9.0), Limit(calls=2).reached(2, 9.0)
+        >>> DailyLimit(calls=2).reached(1, 9.0), DailyLimit(calls=2).reached(2, 9.0)
         ('', '2 of 2 calls')
-        >>> Limit(dollars=0.5).reached(1, 0.52)
+        >>> DailyLimit(dollars=0.5).reached(1, 0.52)
         '$0.52 of $0.50'
         """
         if self.calls is not None and calls >= self.calls:
@@ -64,8 +64,8 @@ class Budget:
         self,
         journal: "Journal",
         *,
-        store: Limit,
-        user: Limit,
+        store: DailyLimit,
+        user: DailyLimit,
         clock: Callable[[], datetime],
     ) -> None:
         """`store` limits all users together, `user` each of them."""
@@ -105,7 +105,7 @@ class Budget:
         """What all users spent today, as last read, and the limit, for each unit that has one."""
         key, limits = EVERY_USER, asdict(self._store)
         known = self._tallies.get(key) if self._day == self._today() else None
-        spent = asdict(Limit())
+        spent = asdict(DailyLimit())
         if known:
             now = known.plus(*self._unwritten.get(key, (0, 0.0)))
             spent = {"calls": now.calls, "dollars": now.dollars}

@@ -70,8 +70,8 @@ RUNS = {
         _asking("consolidate", DAY, run_consolidate, lambda agents: agents.consolidator),
         Run("decay", HOUR, _decay),
         _asking("review", HOUR, run_review, lambda agents: agents.reviewer),
-        _asking("contradictions", DAY, run_contradictions, lambda agents: agents.arbiter),
-        _asking("profile", DAY, run_profile, lambda agents: agents.narrator),
+        _asking("contradictions", DAY, run_contradictions, lambda agents: agents.conflict_resolver),
+        _asking("profile", DAY, run_profile, lambda agents: agents.summaries),
         _asking("cues", DAY, run_cues, lambda agents: agents.cue_writer),
         _asking("boundaries", DAY, run_boundaries, lambda agents: agents.boundary_linker),
         Run("purge", DAY, lambda parts, options: run_purge(parts.knowledge, options)),
@@ -88,7 +88,7 @@ async def perform(parts: Parts, name: str, options: RunOptions) -> RunResult:
     possible.
     """
     options = replace(options, resting=await parts.knowledge.choices.resting())
-    with parts.telemetry("run", name=name) as work:
+    with parts.watch("run", name=name) as work:
         result = await RUNS[name].work(parts, options)
         work.note(due=result.due, calls=result.calls, tokens=result.tokens, cost=result.cost)
     if not options.dry_run and (result.due or result.data):

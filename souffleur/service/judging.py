@@ -1,4 +1,4 @@
-"""Patience: how often what failed is attempted again, and after how long."""
+"""Judging: which turns of a user go to one call, and how they come to their verdict."""
 
 import itertools
 from collections.abc import Awaitable, Callable, Sequence
@@ -7,29 +7,22 @@ from typing import Protocol
 
 from loguru import logger
 
-from souffleur.errors import (
-    AnswerError,
-    EmbedderError,
-    EndpointError,
-    OutageError,
-    StoreError,
-)
+from souffleur.agents.model.chat import on_behalf_of
+from souffleur.errors import AnswerError, EmbedderError, EndpointError, OutageError, StoreError
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.operation import Actor, ActorKind
 from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.sessions import Sessions
 from souffleur.knowledge.turn import Turn, TurnState
+from souffleur.parts import Parts
 from souffleur.telemetry.log_lines import describe, tell, trace_bug
 
-MIN_RETRY_PAUSE = 1.0
-"""Minimum seconds before retrying what waits for an endpoint, or a failed episode or portrait,
-whatever the settings and the clock are."""
 MAX_TURN_PAUSE = 60.0
 """Maximum seconds between two attempts at a turn."""
-MAX_STALL_PAUSE = 300.0
-"""Maximum seconds between two attempts for a user who waits for an endpoint or the store."""
 
 
 @dataclass(frozen=True)
-class Patience:
+class Retries:
     """How often a turn is attempted, and how long to wait in between."""
 
     tries: int = 3
@@ -39,37 +32,23 @@ class Patience:
     def wait(self, tries: int, longest: float = MAX_TURN_PAUSE) -> float:
         """Return the seconds to wait after the n-th failed attempt.
 
-        >>> Patience().wait(1), Patience().wait(2), Patience().wait(99)
+        >>> Retries().wait(1), Retries().wait(2), Retries().wait(99)
         (2.0, 4.0, 60.0)
         """
         return min(self.pause * 2.0 ** min(tries - 1, 30), longest)
 
 
-@dataclass(frozen=True)
-class Stall:
-    """A user whose turns wait for an endpoint or the store."""
-
-    times: int
-    """Number of failures in a row."""
-    ready_at: float
-    """The steady second from which it may be tried again."""
-
-
-def may_pass(error: EndpointError | EmbedderError | StoreError) -> bool:
-    """Return whether to try again soon: it may pass by itself, and failing takes little time."""
-    return isinstance(error, StoreError) or (
-        not error.slow and not (isinstance(error, EndpointError) and not error.retryable)
-    )
-
-
 TURNS_LOOKED_AT = 1000
-"""Waiting turns of a user that are read at once to find those that are due."""
+"""Waiting turns of a user that are read at once to find the due ones."""
+USUAL_TURNS_PER_CALL = 5
+"""Maximum turns in one call while little waits."""
 
 
 class DueTurns:
-    """Turns of a session are due when there are `every` of them; with 0, when it has ended.
+    """Finds the turns of a user that the next call judges.
 
-    At most `most` go to one call, or `every` if that is more.
+    Turns of a session are due when `every` of them wait; with 0, when the session has ended. One
+    call judges at most `most` turns, or `every` if that is more.
     """
 
     def __init__(self, journal: Journal, *, every: int, most: int) -> None:
@@ -79,10 +58,10 @@ class DueTurns:
         self._most = max(most, every)
 
     async def next_for(self, user_id: str, *, forced: bool, rounds: int) -> tuple[list[Turn], bool]:
-        """Return the first turns that are due, as many as one call takes; none if none is.
+        """Return the first due turns, as many as one call judges, and whether more may wait.
 
-        Also whether others may wait that are not among them. If `forced`, all are due that wait.
-        `rounds` is how many calls others are ahead of this user's next one.
+        If `forced`, every waiting turn is due. `rounds` is the number of calls for other users that
+        come before the next call for this user.
         """
         if self._every == 1:
             waiting = await self._journal.waiting(user_id, limit=self._most + 1)
@@ -102,7 +81,7 @@ class DueTurns:
         return []
 
     async def _due_of(self, user_id: str, waiting: Sequence[Turn]) -> list[Turn]:
-        """Return those waiting turns whose session has enough of them, or has ended."""
+        """Return the waiting turns whose session has enough of them, or has ended."""
         due: set[str] = set()
         for session in {(turn.session_id, turn.sphere) for turn in waiting}:
             ids = {turn.id for turn in waiting if (turn.session_id, turn.sphere) == session}
@@ -112,22 +91,18 @@ class DueTurns:
         return [turn for turn in waiting if turn.id in due or turn.tries]
 
     def _together(self, turns: Sequence[Turn], rounds: int) -> list[Turn]:
-        """Return the first of these turns, as many as one call takes."""
+        """Return the first of these turns, as many as one call judges."""
         if not turns:
             return []
         own, usual = alike(turns), max(USUAL_TURNS_PER_CALL, self._every)
         return own[: turns_per_call(len(own), rounds, self._most, usual)]
 
 
-USUAL_TURNS_PER_CALL = 5
-"""Maximum turns in one call while little waits."""
-
-
 def turns_per_call(own: int, rounds: int, most: int, usual: int = USUAL_TURNS_PER_CALL) -> int:
     """Return the maximum number of turns in the next call for a user: more, the more waits.
 
-    `own` is the number of turns of the session that wait, `rounds` how many calls others are
-    ahead of the user's next one, `most` the maximum that the settings allow.
+    `own` is the number of waiting turns of the session, `rounds` the number of calls for other
+    users that come first, `most` the maximum that the settings allow.
 
     >>> [turns_per_call(own, 0, 20) for own in (1, 9, 10, 20, 999)]
     [5, 5, 10, 20, 20]
@@ -141,15 +116,15 @@ def turns_per_call(own: int, rounds: int, most: int, usual: int = USUAL_TURNS_PE
 
 
 def alike(turns: Sequence[Turn]) -> list[Turn]:
-    """Return the first turn and those directly after it that can be judged with it."""
+    """Return the first turn, and those directly after it that can be judged together with it."""
     first = turns[0]
     if first.tries or first.version:
         return [first]
-    there = _whereabouts(first)
-    return list(itertools.takewhile(lambda turn: _whereabouts(turn) == there, turns))
+    there = _group(first)
+    return list(itertools.takewhile(lambda turn: _group(turn) == there, turns))
 
 
-def _whereabouts(turn: Turn) -> tuple[object, ...]:
+def _group(turn: Turn) -> tuple[object, ...]:
     return turn.user_id, turn.session_id, turn.agent_id, turn.tries, turn.version
 
 
@@ -157,7 +132,7 @@ JudgeTurns = Callable[[Sequence[Turn]], Awaitable[None]]
 
 
 class Endpoints(Protocol):
-    """What there is to know of the endpoints."""
+    """The part of `service.endpoints.Endpoints` that judging needs."""
 
     @property
     def retry_in(self) -> float:
@@ -173,15 +148,15 @@ class Attempts:
     """Judges turns; counts failed attempts, and sets a turn aside after too many."""
 
     def __init__(
-        self, judge: JudgeTurns, journal: Journal, endpoints: Endpoints, patience: Patience
+        self, judge: JudgeTurns, journal: Journal, endpoints: Endpoints, retries: Retries
     ) -> None:
         self._judge = judge
         self._journal = journal
         self._endpoints = endpoints
-        self._patience = patience
+        self._retries = retries
 
     async def judge(self, turns: Sequence[Turn]) -> float | None:
-        """Judge once; return the seconds until it is tried again, `None` if it need not be.
+        """Judge once; return the seconds until the next attempt, `None` if there is none.
 
         Raises EndpointError, EmbedderError or StoreError if these turns are not the cause.
         """
@@ -201,7 +176,7 @@ class Attempts:
         tries = max(turn.tries for turn in turns) + 1
         hopeless = isinstance(error, EndpointError) and not error.retryable
         # A group that failed is tried turn by turn, so that one bad turn does not take the others.
-        last = len(turns) == 1 and (tries >= self._patience.tries or hopeless)
+        last = len(turns) == 1 and (tries >= self._retries.tries or hopeless)
         state = TurnState.FAILED if last else TurnState.PENDING
         await self._journal.mark(turns, tries=tries, error=text, state=state)
         first = turns[0]
@@ -209,7 +184,7 @@ class Attempts:
         then = "set aside" if last else "will be tried again"
         bound.bind(tries=tries).warning("turn not judged, {}: {}", then, describe(error))
         trace_bug(bound, error)
-        return None if last else self._patience.wait(tries)
+        return None if last else self._retries.wait(tries)
 
     async def _note_cost(self, turn: Turn, error: Exception) -> None:
         """Add the usage of a failed attempt to the usage noted with its first turn."""
@@ -217,3 +192,90 @@ class Attempts:
         if usage:
             spent = {key: turn.spent.get(key, 0) + value for key, value in usage.items()}
             await self._journal.mark([turn], spent=spent)
+
+
+class Judge:
+    """Has turns judged, and what was said summarised, by the agents of a Souffleur."""
+
+    def __init__(self, parts: Parts, *, window: int) -> None:
+        """`window` is the maximum number of earlier messages that the model is shown."""
+        self._parts = parts
+        self._knowledge = parts.knowledge
+        self._window = window
+
+    async def summarise(self, user_id: str) -> float | None:
+        """Write the due episodes and portraits; return the seconds until a retry, or `None`."""
+        bound = logger.contextualize(user=user_id)
+        with on_behalf_of(user_id), bound, self._parts.watch("tell", user=user_id):
+            await embed_turns(self._knowledge, user_id)
+            return await self._parts.needed_agents.summaries.run(user_id)
+
+    async def judge(self, waiting: Sequence[Turn]) -> None:
+        """Judge turns of one session together, in order. Raises what prevents it."""
+        # Forgotten before they were judged: nothing is learnt from them until they are shown again.
+        # A turn that was taken back is hidden too, but has no words, and its changes are undone.
+        forgotten = [turn for turn in waiting if turn.hidden and turn.messages]
+        if forgotten:
+            await self._knowledge.journal.mark(
+                forgotten, state=TurnState.JUDGED, error="", unread=True
+            )
+        shown = [turn for turn in waiting if turn not in forgotten]
+        if not shown:
+            return
+        first, ids = shown[0], tuple(turn.id for turn in shown)
+        if self._parts.budget:  # before anything is looked up for a question that is not asked
+            await self._parts.budget.check(first.user_id)
+        named = {"user": first.user_id, "session": first.session_id}
+        bound = logger.contextualize(**named, turn=first.turn_id)
+        watched = self._parts.watch(
+            "judge", turns=len(ids), turn_ids=ids, **named, turn_id=first.turn_id
+        )
+        with on_behalf_of(first.user_id), bound, watched:
+            await self._ask(shown)
+
+    async def _ask(self, waiting: Sequence[Turn]) -> None:
+        knowledge = self._knowledge
+        if any(turn.version for turn in waiting):
+            await self._take_back(waiting[0].user_id)
+        unsaid = [turn for turn in waiting if not turn.messages]
+        await knowledge.journal.mark(unsaid, state=TurnState.JUDGED, error="")
+        turns = [await self._with_own(turn.clipped()) for turn in waiting if turn.messages]
+        if not turns:
+            return
+        earlier = await knowledge.known.journal.messages_before(turns[0], limit=self._window)
+        state = await self._parts.needed_agents.monitor.run(turns, earlier)
+        answer = state["answer"]
+        if answer and answer.big:
+            status = await knowledge.sessions.portrait_status(turns[0].user_id, turns[0].sphere)
+            await knowledge.sessions.save_portrait_status(status.model_copy(update={"big": True}))
+        for turn in turns:
+            await knowledge.note_recalled(turn.injected)
+
+    async def _take_back(self, user_id: str) -> None:
+        """Undo the changes made by turns that wait to be judged again, the newest turn first.
+
+        Otherwise changes of a later turn would stay, or be known when an earlier turn is judged.
+        """
+        by = Actor(who=ActorKind.HOST)
+        again = [turn for turn in await self._knowledge.journal.waiting(user_id) if turn.version]
+        for turn in reversed(again):
+            await self._knowledge.undo_turn(turn, by=by, now=self._parts.clock())
+        sessions = self._knowledge.sessions
+        await sessions.requeue(await sessions.segments_with([turn.id for turn in again]))
+
+    async def _with_own(self, turn: Turn) -> Turn:
+        """Return the turn without whispered ids that its persona cannot know: hosts may err."""
+        own = await self._knowledge.find_usable(turn.user_id, turn.injected, sphere=turn.sphere)
+        return turn.model_copy(update={"injected": own})
+
+
+async def embed_turns(knowledge: KnowledgeBase, user_id: str | None = None) -> None:
+    """Embed raw turns, of one user or of all, so that a search finds them by their sense.
+
+    If the embedder fails, they wait.
+    """
+    try:
+        await knowledge.embed_turns(user_id)
+    except EmbedderError as error:
+        bound = logger.bind(user=user_id)
+        bound.warning("raw turns are not found by their sense yet: {}", error)

@@ -30,34 +30,38 @@ RENEWALS = 3
 class Leases:
     """Takes the lease of a user for as long as work for the user is done."""
 
-    def __init__(
-        self, knowledge: "KnowledgeBase", *, seconds: float, parallel: int, times: TimeSource
-    ) -> None:
-        """Hold at most `parallel` leases at once; one not renewed for `seconds` is free."""
+    def __init__(self, knowledge: "KnowledgeBase", *, seconds: float, times: TimeSource) -> None:
+        """A lease that is not renewed for `seconds` is free."""
         self.holder = str(uuid4())
-        self._parallel = parallel
         self._knowledge = knowledge
         self._period = timedelta(seconds=seconds)
         self._times = times
         self._cut_off = WeakSet[asyncio.Task[Any]]()
         """Tasks that were cancelled because another process has taken the lease."""
-        self.adopt()
 
-    def adopt(self) -> None:
-        """Work in the running event loop from now on."""
-        self._slots = asyncio.Semaphore(self._parallel)
+    @asynccontextmanager
+    async def claim(self, user_id: str) -> AsyncIterator[bool]:
+        """Hold a user for the work of a model; yields whether this process may work.
+
+        It may not if another process holds the lease, or if the user's memory is off.
+        """
+        if not (await self._knowledge.at_hand.choices.find(user_id)).memory:
+            yield False
+            return
+        async with self.hold(user_id) as mine:
+            yield mine
 
     @asynccontextmanager
     async def hold(self, user_id: str) -> AsyncIterator[bool]:
         """Hold the lease of a user; yields whether it is held. Losing it cancels the task.
 
-        Verdicts that a former holder decided on and did not carry out are finished first. On a
-        store of one process there is nothing to hold.
+        First finishes verdicts that a former holder decided on and did not carry out. A store of
+        one process has no leases: it yields `True`.
         """
         if not self._journal.collection.shared:
             yield True
             return
-        async with self._slots, self._held(user_id) as held:
+        async with self._held(user_id) as held:
             yield held
 
     @asynccontextmanager

@@ -1,7 +1,7 @@
-"""Hands: how many judged turns compute at a time, however many wait for the model.
+"""How much is done at a time: users served, and pieces of work that compute.
 
-What is computed besides the model holds the event loop for a millisecond at a time. If hundreds
-of answers came at once, all of it would run before the host's own work is let in again.
+All work besides the calls of the model holds the event loop for a millisecond at a time. If
+hundreds of answers came at once, all this work would run before the host's own is let in again.
 """
 
 import asyncio
@@ -12,60 +12,65 @@ from dataclasses import dataclass
 
 from souffleur.agents.model.chat import Chat, Reply, Request
 
-HANDS = 2
-"""Judged turns that compute at a time, where store and embedder are in this process."""
-HANDS_OF_REMOTE = 16
-"""Likewise where one of them is a server, whose answers are awaited."""
+COMPUTING = 2
+"""Pieces of work that compute at a time, if store and embedder are in this process."""
+COMPUTING_REMOTELY = 16
+"""The same if one of the two is a server, whose answers are awaited."""
 
 
 @dataclass
-class _Hold:
-    """Whether a piece of work has a hand now; its subtasks share the object."""
+class _Place:
+    """A place among those who compute; the subtasks of a piece of work share the object."""
 
+    free: asyncio.Semaphore
     held: bool = True
 
 
-_hold: ContextVar[_Hold] = ContextVar("hold")
+_place: ContextVar[_Place] = ContextVar("place")
 
 
-class Hands:
-    """A number of hands: each piece of work takes one, and lends it while it asks the model."""
+class Limit:
+    """Lets so many users be served, and so many of them compute while others ask the model."""
 
-    def __init__(self, number: int = HANDS) -> None:
-        self._number = number
-        self.adopt()
-
-    def adopt(self) -> None:
-        """Work in another event loop from now on; a former one, and its tasks, are gone."""
-        self._free = asyncio.Semaphore(self._number)
+    def __init__(self, served: int = 8, computing: int = COMPUTING) -> None:
+        self.served = served
+        """Maximum users at the same time."""
+        self._computing = computing
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @asynccontextmanager
     async def work(self) -> AsyncIterator[None]:
-        """Do a piece of work within, once a hand is free."""
-        free = self._free
-        await free.acquire()
-        hold = _Hold()
-        token = _hold.set(hold)
-        try:
-            yield
-        finally:
-            _hold.reset(token)
-            if hold.held:
-                free.release()
+        """Do a piece of work within, as soon as there is room for it."""
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:  # a former loop, and all its tasks, are gone
+            self._loop = loop
+            self._users = asyncio.Semaphore(self.served)
+            self._free = asyncio.Semaphore(self._computing)
+        async with self._users:
+            place = _Place(self._free)
+            await place.free.acquire()
+            token = _place.set(place)
+            try:
+                yield
+            finally:
+                _place.reset(token)
+                if place.held:
+                    place.free.release()
 
-    def lend(self, chat: Chat) -> Chat:
-        """Return a chat that frees the hand of its caller, if it has one, until it is answered."""
+    @staticmethod
+    def lend(chat: Chat) -> Chat:
+        """Return a chat whose caller lets others compute until the model has answered."""
 
         async def asked(request: Request) -> Reply:
-            hold, free = _hold.get(None), self._free
-            if hold is None or not hold.held:
+            place = _place.get(None)
+            if place is None or not place.held:
                 return await chat(request)
-            hold.held = False
-            free.release()
+            place.held = False
+            place.free.release()
             try:
                 return await chat(request)
             finally:
-                await free.acquire()
-                hold.held = True
+                await place.free.acquire()
+                place.held = True
 
         return asked

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from souffleur.agents.cue_writer import CueWriter
     from souffleur.agents.reviewer import Decision, MemoryReviewer
     from souffleur.knowledge.knowledge_base import KnowledgeBase
-    from souffleur.service.summaries import DuePortrait, Narrator
+    from souffleur.service.summaries import DuePortrait, Summaries
 
 
 REVIEWED_DUE = (Due.PROMOTION, Due.REVIEW)
@@ -249,13 +249,13 @@ async def _find_work(
 
 
 async def run_profile(
-    knowledge: "KnowledgeBase", narrator: "Narrator", options: RunOptions
+    knowledge: "KnowledgeBase", summaries: "Summaries", options: RunOptions
 ) -> RunResult:
     """Write each portrait that is due: after five episodes, a week, or something big."""
     due: defaultdict[str, list[tuple[Memory, DuePortrait]]] = defaultdict(list)
     for user_id, anchor in (await _talked_with(knowledge, options.user_id)).items():
         if user_id not in options.resting:
-            due[user_id] += [(anchor, one) for one in await narrator.due(user_id)]
+            due[user_id] += [(anchor, one) for one in await summaries.due(user_id)]
     result = RunResult("profile", options, due=sum(map(len, due.values())))
 
     async def one(task: tuple[Memory, "DuePortrait"]) -> Sequence[RunItem]:
@@ -263,7 +263,7 @@ async def run_profile(
         if options.dry_run:
             return [RunItem(anchor, "PORTRAY", wanted.why)]
         try:
-            portrait = await narrator.write_portrait(anchor.user_id, wanted.why, wanted.sphere)
+            portrait = await summaries.write_portrait(anchor.user_id, wanted.why, wanted.sphere)
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001  the worker's edge: the former portrait stays

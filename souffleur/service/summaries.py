@@ -51,7 +51,7 @@ class DuePortrait:
         return self.status.sphere
 
 
-class Narrator:
+class Summaries:
     """Writes episodes of a user's waiting segments, then the portraits that are due."""
 
     def __init__(

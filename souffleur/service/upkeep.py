@@ -1,36 +1,43 @@
-"""The caretaker: ends silent sessions, embeds raw turns, lets them expire, renews old stores."""
+"""Background rounds: upkeep of the store, and polling for work of other processes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from loguru import logger
 
-from souffleur.errors import EmbedderError
+from souffleur.errors import StoreError
 from souffleur.knowledge.store.schema import is_current
+from souffleur.service.judging import embed_turns
 from souffleur.telemetry.log_lines import describe, trace_bug
-from souffleur.times import TimeSource
 
 if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
     from souffleur.knowledge.session import WindowRule
+    from souffleur.knowledge.store.runs.watermarks import Leader
+    from souffleur.service.queue import Queue
+    from souffleur.times import TimeSource
 
 ROUND_SECONDS = 60.0
-"""Seconds between two rounds."""
+"""Seconds between two rounds of upkeep."""
 EXPIRY_INTERVAL = timedelta(hours=1)
 """The pause between two deletions of expired words, which no read path returns anyway."""
 MAX_START = 0.5
 """Seconds that a start waits for an older store to be brought up, which goes on behind the talk."""
 MAX_CLOCK_JUMP = timedelta(days=1)
 """A clock that differs by this much from the seconds that passed was set, maybe wrongly."""
+POLL_SECONDS = 1.0
+"""Minimum seconds between two polls."""
+POLL_SHARE = 0.1
+"""Share of the time that polling may take as the queue grows; the pause is a lease at most."""
 
 
-class Caretaker:
-    """Does upkeep in the background; calls `wake(user_id)` for users whose session has ended.
+class Upkeep:
+    """Ends silent sessions, embeds raw turns, lets words expire, brings up an older store.
 
-    Each round, `write_late` writes turns that are not on disk yet, and `renew` resumes what waited
-    for another day.
+    Each round first calls `retry`, which writes late turns and resumes turns without a budget.
     """
 
     def __init__(
@@ -38,20 +45,21 @@ class Caretaker:
         knowledge: "KnowledgeBase",
         rule: "WindowRule",
         *,
-        times: TimeSource,
+        times: "TimeSource",
         wake: Callable[[str], None],
-        write_late: Callable[[], object],
-        renew: Callable[[], Awaitable[None]],
-        leads: Callable[[datetime], Awaitable[bool]] | None = None,
+        retry: Callable[[], Awaitable[None]],
+        leader: "Leader | None" = None,
     ) -> None:
-        """`leads` says whether a round is this process's to do; without it, every round is."""
-        self._leads = leads
+        """`wake` is called with each user whose session has ended.
+
+        Of several processes, only the one that leads does the rounds; without a `leader`, this one.
+        """
         self._knowledge = knowledge
         self._rule = rule
         self._times = times
         self._wake = wake
-        self._write_late = write_late
-        self._renew = renew
+        self._retry = retry
+        self._leader = leader
         self._expired_at: datetime | None = None
         self._seen: tuple[datetime, float] | None = None
         """The clock and the steady seconds at the latest round."""
@@ -65,10 +73,10 @@ class Caretaker:
         self._tasks = [loop.create_task(self._bring_up()), loop.create_task(self._keep_going())]
 
     async def settle(self) -> None:
-        """Wait, for a moment at most, until the store is of this version; if it is, go on."""
+        """Wait until the store is of this version, but only for a moment."""
         made_with = await self._knowledge.journal.meta()
         if made_with and is_current(made_with):
-            return  # without a turn of the event loop, in which what waits would begin
+            return  # without a turn of the event loop, in which waiting work would begin
         await asyncio.wait(self._tasks[:1], timeout=MAX_START)
 
     async def stop(self) -> None:
@@ -77,6 +85,12 @@ class Caretaker:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = []
+
+    async def give_up_lead(self) -> None:
+        """Let another process lead at once."""
+        if self._leader:
+            with suppress(StoreError):  # the lease runs out by itself
+                await self._leader.release()
 
     async def tidy(self) -> None:
         """Do one round of upkeep, without embedding raw turns."""
@@ -89,14 +103,6 @@ class Caretaker:
             self._expired_at = now
             if self._knowledge.raw_days:
                 await sessions.expire(now, self._knowledge.raw_days)
-
-    async def embed(self, user_id: str | None = None) -> None:
-        """Embed raw turns, so that they can be found; if the embedder fails, they wait."""
-        try:
-            await self._knowledge.embed_turns(user_id)
-        except EmbedderError as error:
-            bound = logger.bind(user=user_id)
-            bound.warning("raw turns are not found by their sense yet: {}", error)
 
     def _believes(self, now: datetime) -> bool:
         """Return whether words may expire by this clock; they may not for a day after it jumped."""
@@ -134,11 +140,89 @@ class Caretaker:
         while True:
             await self._times.sleep(ROUND_SECONDS)
             try:
-                self._write_late()
-                await self._renew()
-                if self._leads is None or await self._leads(self._times.now()):
+                await self._retry()
+                if self._leader is None or await self._leader.lead(self._times.now()):
                     await self.tidy()
-                    await self.embed()
+                    await embed_turns(self._knowledge)
             except Exception as error:  # noqa: BLE001  the worker's edge: there is a next round
                 logger.error("a round of upkeep failed: {}", describe(error))
                 trace_bug(logger, error)
+
+
+class Polling:
+    """Finds users with work that other processes of the store have recorded or left undone."""
+
+    def __init__(
+        self,
+        knowledge: "KnowledgeBase",
+        queue: "Queue | None",
+        *,
+        period: timedelta,
+        times: "TimeSource",
+        first: Callable[[], object],
+    ) -> None:
+        """`period` is that of the leases; `first` is called before each poll.
+
+        Without a `queue`, nothing is judged here: it only calls `first`.
+        """
+        self._knowledge = knowledge
+        self._queue = queue
+        self._period = period
+        self._times = times
+        self._first = first
+        self._seen: dict[str, tuple[int, float]] = {}
+        """For each user with work, the number of `find_work` at the latest wake, and its second."""
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Poll in the running event loop until `stop` is called."""
+        self._task = asyncio.get_running_loop().create_task(self._keep_going())
+
+    async def stop(self) -> None:
+        """Stop, and wait until it has stopped."""
+        if self._task:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+
+    async def poll(self) -> None:
+        """Wake the users with new work, and the others every third of a lease's period."""
+        self._first()
+        found, now = await self.find_work(), self._times.steady()
+        known = {id: self._seen[id] for id in found if id in self._seen}
+        long = now - self._period.total_seconds() / 3
+        new = {id for id, mark in found.items() if id not in known or known[id][0] != mark}
+        again = {id for id, (_, woken_at) in known.items() if woken_at <= long} - new
+        self._seen = known | {id: (found[id], now) for id in new | again}
+        if self._queue:
+            self._queue.wake_found(sorted(new), sorted(again))
+
+    async def find_work(self) -> Mapping[str, int]:
+        """Return the users with work, each with a number that changes when work is added."""
+        journal = self._knowledge.journal
+        marks = await journal.users_with_pending_turns()
+        for segment in await self._knowledge.sessions.waiting_segments():
+            marks.setdefault(segment.user_id, 0)
+        for lease in await journal.leases.with_open_verdicts():
+            if not lease.is_held(self._times.now(), self._period):
+                marks.setdefault(lease.user_id, 0)
+        return marks
+
+    async def _keep_going(self) -> None:
+        failed = False
+        while True:
+            begun = self._times.steady()
+            try:
+                await self.poll()
+                if failed and self._queue:
+                    self._queue.wake_stalled()
+                failed = False
+            except Exception as error:  # noqa: BLE001  the worker's edge: there is a next poll
+                level = "DEBUG" if failed else "WARNING"  # once per outage
+                logger.log(level, "what waits could not be read: {}", error)
+                failed = True
+            took = self._times.steady() - begun
+            # A poll that failed may have taken as long as the server may: it tells nothing about
+            # the size of the queue.
+            usual = 0.0 if failed else min(took / POLL_SHARE, self._period.total_seconds())
+            await self._times.sleep(max(POLL_SECONDS, usual))

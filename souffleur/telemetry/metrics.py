@@ -1,19 +1,36 @@
-"""Metrics: all that Prometheus is told of one Souffleur, and the page that tells it."""
+"""Metrics for Prometheus: counts and times of watched work, and the state of the store."""
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from prometheus_client import CollectorRegistry, Metric, generate_latest, start_http_server
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Metric,
+    generate_latest,
+    start_http_server,
+)
 
 from souffleur.errors import SouffleurError
-from souffleur.telemetry.measures import Measures
-from souffleur.telemetry.store_state import Gauges, Sources, read_state
+from souffleur.knowledge.memory import Kind, MemoryState
+from souffleur.knowledge.store.engine.collection import Filter, Is
+from souffleur.knowledge.turn import TurnState
+from souffleur.knowledge.watching import Note, What
 
 if TYPE_CHECKING:
-    from souffleur.times import TimeSource
+    from souffleur.knowledge.knowledge_base import KnowledgeBase
+    from souffleur.service.budget import Budget
+    from souffleur.service.endpoints import Endpoints
+    from souffleur.times import Clock, TimeSource
 
 LOOPBACK = "127.0.0.1"
 PATIENCE = 5.0
@@ -21,6 +38,26 @@ PATIENCE = 5.0
 
 Ask = Callable[[Callable[[], Awaitable[None]]], "Future[None]"]
 """Runs work in the event loop that judges, from a thread that has none."""
+
+QUICK = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.008, 0.012, 0.02, 0.04, 0.08, 0.15)
+"""Upper bounds in seconds for what waits for the store alone."""
+MODERATE = (*QUICK, 0.3, 0.6, 1.0, 2.5, 5.0)
+"""Upper bounds in seconds for what may wait for an embedder."""
+SLOW = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 30.0, 60.0, 120.0, 300.0)
+"""Upper bounds in seconds for what waits for a model."""
+
+Notes = dict[str, Note]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What gauges are read from."""
+
+    knowledge: "KnowledgeBase"
+    endpoints: "Endpoints"
+    clock: "Clock"
+    budget: "Budget"
+    has_model: bool
 
 
 class Metrics:
@@ -101,3 +138,220 @@ class _Scraped:
             self._refresh().result(PATIENCE)
         except (TimeoutError, CancelledError, RuntimeError):  # busy, or the loop is gone
             return
+
+
+class _Noted:
+    """Holds the notes about one piece of work."""
+
+    def __init__(self, about: Notes) -> None:
+        self.about = about
+
+    def note(self, **about: Note) -> None:
+        """Add notes."""
+        self.about.update(about)
+
+
+class Measures:
+    """A `Watch`. No user, session or text becomes a label, so their number is bounded."""
+
+    def __init__(self, registry: CollectorRegistry, steady: Callable[[], float]) -> None:
+        """`steady` returns seconds that never jump."""
+        self._steady = steady
+        self._seconds = _histograms(registry)
+        self._counters = _counters(registry)
+        self._count: dict[str, Callable[[Notes, str], None]] = {
+            "recall": self._recalled,
+            "observe": self._observed,
+            "judge": self._judged,
+            "chat": self._asked,
+            "apply": self._applied,
+            "run": self._ran,
+        }
+
+    @contextmanager
+    def __call__(self, what: What, **about: Note) -> Iterator[_Noted]:
+        """Measure what is done within this context."""
+        noted, error, began = _Noted(about), "", self._steady()
+        try:
+            yield noted
+        except BaseException as raised:
+            error = type(raised).__name__
+            raise
+        finally:
+            took = max(0.0, self._steady() - began)
+            self._time(what, noted.about, took)
+            if count := self._count.get(what):
+                count(noted.about, error)
+
+    def _time(self, what: str, about: Notes, took: float) -> None:
+        seconds = self._seconds.get(what)
+        if what == "engine" and seconds:
+            seconds.labels(_text(about, "collection"), _text(about, "call")).observe(took)
+        elif what == "chat" and seconds:
+            seconds.labels(_text(about, "prompt")).observe(took)
+        elif seconds:
+            seconds.observe(took)
+
+    def _recalled(self, about: Notes, error: str) -> None:
+        self._counters["recalls"].labels("error" if error or about.get("error") else "ok").inc()
+
+    def _observed(self, about: Notes, error: str) -> None:
+        if about.get("durable") is False:
+            self._counters["turns_late"].inc()
+        if about.get("new"):
+            self._counters["turns_observed"].inc()
+
+    def _judged(self, about: Notes, error: str) -> None:
+        turns = _number(about, "turns")
+        if error:
+            self._counters["judgements_failed"].labels(error).inc()
+        else:
+            self._counters["turns_judged"].inc(turns)
+
+    def _asked(self, about: Notes, error: str) -> None:
+        model, prompt = _text(about, "model"), _text(about, "prompt")
+        self._counters["model_calls"].labels(model, prompt, error or "ok").inc()
+        cached = _number(about, "cached_tokens")
+        tokens = {"input": _number(about, "input_tokens") - cached, "cached": cached}
+        tokens["output"] = _number(about, "output_tokens")
+        for kind, number in tokens.items():
+            self._counters["model_tokens"].labels(model, kind).inc(max(0.0, number))
+        self._counters["model_cost"].labels(model).inc(_number(about, "cost"))
+
+    def _applied(self, about: Notes, error: str) -> None:
+        for op in _each(about, "done"):
+            self._counters["operations"].labels(op, _text(about, "by")).inc()
+        for reason in _each(about, "refused"):
+            self._counters["refusals"].labels(reason).inc()
+
+    def _ran(self, about: Notes, error: str) -> None:
+        self._counters["runs"].labels(_text(about, "name"), error or "ok").inc()
+
+
+def _histograms(registry: CollectorRegistry) -> dict[str, Histogram]:
+    def of(name: str, text: str, bounds: tuple[float, ...], *labels: str) -> Histogram:
+        return Histogram(f"souffleur_{name}", text, labels, buckets=bounds, registry=registry)
+
+    return {
+        "recall": of("recall_seconds", "Time of recall", MODERATE),
+        "observe": of("observe_seconds", "Time of observe", QUICK),
+        "judge": of("judgement_seconds", "Time to judge turns, with the model's", SLOW),
+        "tell": of("telling_seconds", "Time to write episodes and portraits, if any", SLOW),
+        "chat": of("model_call_seconds", "Time of a call of the model", SLOW, "prompt"),
+        "embed": of("embedding_seconds", "Time of a request to the embedder", MODERATE),
+        "engine": of("engine_seconds", "Time of a call of Qdrant", QUICK, "collection", "call"),
+    }
+
+
+def _counters(registry: CollectorRegistry) -> dict[str, Counter]:
+    def of(name: str, text: str, *labels: str) -> Counter:
+        return Counter(f"souffleur_{name}", text, labels, registry=registry)
+
+    return {
+        "recalls": of("recalls", "Calls of recall, by whether an error was told", "result"),
+        "turns_observed": of("turns_observed", "New turns, and new versions of turns"),
+        "turns_late": of("turns_late", "Turns that could not be stored at once"),
+        "turns_judged": of("turns_judged", "Turns judged"),
+        "judgements_failed": of("judgements_failed", "Attempts to judge that failed", "error"),
+        "operations": of("operations", "Changes carried out, by op and by whom", "op", "by"),
+        "refusals": of("refusals", "Changes refused, by reason", "reason"),
+        "model_calls": of("model_calls", "Calls of the model", "model", "prompt", "result"),
+        "model_tokens": of("model_tokens", "Tokens: input, cached input, output", "model", "kind"),
+        "model_cost": of("model_cost_dollars", "Cost of the model by the set prices", "model"),
+        "runs": of("runs", "Runs of what is due", "name", "result"),
+    }
+
+
+def _text(about: Notes, name: str) -> str:
+    value = about.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _number(about: Notes, name: str) -> float:
+    value: Any = about.get(name)
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _each(about: Notes, name: str) -> list[str]:
+    value = about.get(name)
+    return [str(one) for one in value] if isinstance(value, tuple | list) else []
+
+
+@dataclass(frozen=True)
+class StoreState:
+    """A store at one moment."""
+
+    waiting: int
+    """Turns that wait to be judged."""
+    waited: float
+    """Seconds for which the oldest of them has waited."""
+    set_aside: int
+    """Turns whose judging failed for good."""
+    memories: Mapping[str, int]
+    """Active memories by kind."""
+
+
+async def read_state(knowledge: "KnowledgeBase", now: datetime) -> StoreState:
+    """Return the state of a store, by counts alone. Raises StoreError."""
+    journal = knowledge.journal
+    kinds = [Filter((Is("state", MemoryState.ACTIVE), Is("kind", kind))) for kind in map(str, Kind)]
+    oldest = await journal.turns(state=TurnState.PENDING, limit=1)
+    waiting, failed, *counts = await asyncio.gather(
+        journal.count_turns(TurnState.PENDING),
+        journal.count_turns(TurnState.FAILED),
+        *map(knowledge.memories.count, kinds),
+    )
+    waited = (now - oldest[0].at).total_seconds() if oldest else 0.0
+    by_kind = dict(zip(map(str, Kind), counts, strict=True))
+    return StoreState(waiting, max(0.0, waited), failed, by_kind)
+
+
+class Gauges:
+    """What is read at each scrape."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def of(name: str, text: str, *labels: str) -> Gauge:
+            return Gauge(f"souffleur_{name}", text, labels, registry=registry)
+
+        self._waiting = of("turns_waiting", "Turns that wait to be judged")
+        self._waited = of("oldest_waiting_turn_seconds", "Age of the oldest turn that waits")
+        self._set_aside = of("turns_set_aside", "Turns whose judging failed for good")
+        self._memories = of("memories", "Active memories by kind", "kind")
+        self._up = of("up", "Whether a part works: judging, embedding, store", "part")
+        self._spent = of("budget_spent_today", "Spent since midnight UTC, where limited", "unit")
+        self._limit = of("budget_limit", "What may be spent on a day, by all users", "unit")
+        self._cache = Counter(
+            "souffleur_cache_requests",
+            "Texts to embed and points to read, by whether they were at hand",
+            ("cache", "result"),
+            registry=registry,
+        )
+        self._counted: dict[tuple[str, str], int] = {}
+
+    def show(self, state: StoreState) -> None:
+        """Show the state of the store."""
+        self._waiting.set(state.waiting)
+        self._waited.set(state.waited)
+        self._set_aside.set(state.set_aside)
+        for kind, number in state.memories.items():
+            self._memories.labels(kind).set(number)
+
+    def show_parts(self, sources: Sources, *, store: bool) -> None:
+        """Show what works, what is left of the budget, and the caches."""
+        endpoints, embedder = sources.endpoints, sources.knowledge.embedder
+        self._up.labels("judging").set(sources.has_model and not endpoints.judging.outage)
+        broken = endpoints.embedding and endpoints.embedding.outage
+        self._up.labels("embedding").set(not broken)
+        self._up.labels("store").set(store and not sources.knowledge.trouble)
+        for unit, (spent, limit) in sources.budget.used.items():
+            self._spent.labels(unit).set(spent)
+            self._limit.labels(unit).set(limit)
+        memos = sources.knowledge.memories.memo, sources.knowledge.journal.collection.memo
+        self._count("embedding", embedder.hits, embedder.misses)
+        self._count("points", sum(one.hits for one in memos), sum(one.misses for one in memos))
+
+    def _count(self, cache: str, hits: int, misses: int) -> None:
+        for result, number in {"hit": hits, "miss": misses}.items():
+            former = self._counted.get((cache, result), 0)
+            self._cache.labels(cache, result).inc(number - former)
+            self._counted[cache, result] = number

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from souffleur.agent_wiring import make_agents
 from souffleur.agents.model.chat import Request
 from souffleur.api import Souffleur
 from souffleur.errors import AnswerError, EndpointError
@@ -19,6 +18,7 @@ from souffleur.knowledge.store.engine.collection import Collection, Payload, Poi
 from souffleur.parts import Parts
 from souffleur.settings import Settings
 from souffleur.times import from_clock
+from souffleur.wiring import make_agents
 from tests.build import open_base
 from tests.place import where
 from tests.scripted import SKIP, Answer, Scripted, episode, portrait

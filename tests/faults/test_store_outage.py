@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from qdrant_edge import EdgeShard
 
-from souffleur.agent_wiring import make_agents
 from souffleur.api import Souffleur
 from souffleur.errors import StoreError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -23,6 +22,7 @@ from souffleur.knowledge.turn import TurnState
 from souffleur.parts import Parts
 from souffleur.settings import Settings
 from souffleur.times import from_clock
+from souffleur.wiring import make_agents
 from tests.build import NOW, open_base, verdict
 from tests.place import in_folder, where
 from tests.scripted import SKIP, Scripted, add, answer

@@ -84,7 +84,7 @@ def calls(memory: Souffleur, user: Any) -> dict[str, Callable[[], Any]]:
         ),
         "ask": lambda: memory.ask("x", user_id=user),
         "forget": lambda: memory.forget("x", user_id=user),
-        "matches": lambda: memory.matches("x", user_id=user),
+        "forget, dry": lambda: memory.forget("x", user_id=user, dry_run=True),
         "confirm": lambda: memory.confirm(id, user_id=user),
         "reject": lambda: memory.reject(id, user_id=user),
         "retry": lambda: memory.retry(user_id=user),

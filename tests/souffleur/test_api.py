@@ -292,9 +292,20 @@ async def test_nobody_forgets_what_is_anothers(tmp_path: Path) -> None:
     async with opened(tmp_path, None) as memory:
         (tea,) = await memory.remember("Ann likes green tea.", user_id="ann")
         for query in (*tea.memory_ids, "green tea"):
-            assert await memory.matches(query, user_id="bob") == []
+            assert await memory.forget(query, user_id="bob", dry_run=True) == []
             assert await memory.forget(query, user_id="bob") == []
-        assert len(await memory.matches(tea.memory_ids[0], user_id="ann")) == 1
+        assert len(await memory.forget(tea.memory_ids[0], user_id="ann", dry_run=True)) == 1
+
+
+async def test_forget_tells_first_what_it_would_forget(tmp_path: Path) -> None:
+    """A dry run returns the entries that forgetting then writes, and changes nothing."""
+    async with opened(tmp_path, None) as memory:
+        (tea,) = await memory.remember("Ann likes green tea.", user_id="ann")
+        (shown,) = await memory.forget("green tea", user_id="ann", dry_run=True)
+        assert (shown.op, shown.memory_ids, shown.refused) == ("FORGET", tea.memory_ids, None)
+        assert [one.content for one in await memory.list(user_id="ann")] == ["Ann likes green tea."]
+        (done,) = await memory.forget("green tea", user_id="ann")
+        assert (done.op, done.memory_ids) == (shown.op, shown.memory_ids)
 
 
 async def test_confirm_and_reject(tmp_path: Path) -> None:

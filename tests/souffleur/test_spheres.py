@@ -12,7 +12,7 @@ from souffleur.knowledge.identity import EVERY_SPHERE
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind, Refusal, Share
-from souffleur.service.summaries import Narrator
+from souffleur.service.summaries import Summaries
 from tests.build import NOW, days, keep, verdict
 from tests.command import Run, data
 from tests.counted import Counted
@@ -110,10 +110,12 @@ async def test_the_user_sees_everything(stage: Stage) -> None:
     """The list, and what `forget` takes a text to mean, know no personas."""
     told = repr(await stage.knowledge.list("ann"))
     assert all(word in told for word in SECRETS.values())
-    meant = await stage.memory.matches("Ann thinks of marmalade a lot.", user_id="ann")
-    assert "marmalade" in meant[0].text
-    await stage.memory.forget(meant[0].item.id, user_id="ann")
-    assert meant[0].item.id not in await whispered(stage, LUNA)
+    query = "Ann thinks of marmalade a lot."
+    meant = await stage.memory.forget(query, user_id="ann", dry_run=True)
+    gone = meant[0].changes[0].after
+    assert "marmalade" in gone.content
+    await stage.memory.forget(gone.id, user_id="ann")
+    assert gone.id not in await whispered(stage, LUNA)
 
 
 async def test_what_the_host_shares_everybody_knows_until_it_is_undone(stage: Stage) -> None:
@@ -256,7 +258,7 @@ async def test_a_turn_reads_what_portraits_are_due_from_once(stage: Stage) -> No
     counted = Counted(knowledge.memories)
     watched = KnowledgeBase(counted, knowledge.journal, knowledge.embedder, knowledge.policy)
     unused: Any = None
-    await Narrator(watched, unused, unused, pause=1.0, clock=stage.memory.clock).run("ann")
+    await Summaries(watched, unused, unused, pause=1.0, clock=stage.memory.clock).run("ann")
     episodes = await knowledge.list("ann", category=Category.EPISODE)
     portraits = await knowledge.portraits("ann", EVERY_SPHERE)
     assert len({one.sphere for one in portraits}) == 3

@@ -19,7 +19,6 @@ from souffleur.server.schemas import (
     Entries,
     ExtractBody,
     ForgetBody,
-    MatchesBody,
     Page,
     ReasonBody,
     RememberBody,
@@ -127,15 +126,9 @@ async def stats(memory: Memory, user_id: Owner) -> Stats:
     return await memory.stats(user_id=user_id)
 
 
-@router.post("/matches")
-async def matches(memory: Memory, user_id: Owner, body: MatchesBody) -> list[Found]:
-    """Show what `forget` would forget."""
-    return await memory.matches(body.query, user_id=user_id, at=body.at)
-
-
 @router.post("/forget")
 async def forget(memory: Memory, user_id: Owner, body: ForgetBody) -> Entries:
-    """Forget what a text clearly means, or an id; can be undone."""
+    """Forget what a text clearly means, or an id; can be undone. `dry_run` only shows it."""
     return await memory.forget(
         body.query, user_id=user_id, reason=body.reason, at=body.at, dry_run=body.dry_run
     )

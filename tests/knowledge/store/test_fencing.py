@@ -122,7 +122,7 @@ class Judge:
         return KnowledgeBase(memories, Journal(talk, last_seq=0), embedder, COMPANION)
 
     async def _work(self, base: KnowledgeBase) -> None:
-        leases = Leases(base, seconds=LEASE, parallel=1, times=self._times)
+        leases = Leases(base, seconds=LEASE, times=self._times)
         async with leases.hold("ann") as mine:
             while mine and (turns := await base.journal.waiting("ann", limit=self._life % 2 + 1)):
                 await base.apply(await self._verdict(base, turns), turns=turns)

@@ -30,7 +30,7 @@ from souffleur import (
 from souffleur.errors import BlockingError, MessageError, SettingsError, StoreBusyError
 from souffleur.health import Health
 from souffleur.knowledge.search.memories import Found
-from souffleur.loop_thread import LoopThread
+from souffleur.loops import LoopThread
 from tests.build import NOW
 from tests.faults.child import ROOT, environment
 from tests.scripted import SKIP, Scripted, add, answer
@@ -293,7 +293,7 @@ from souffleur.errors import BlockingError, StoreError
 
 def hold(memory, held, done):
     journal = memory._inner.knowledge.journal
-    with journal.lock, journal.collection._alone, memory._inner._backstage._intake._alone:
+    with journal.lock, journal.collection._alone, memory._inner._service._intake._alone:
         held.set()
         done.wait()
 

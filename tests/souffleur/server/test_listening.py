@@ -2,19 +2,21 @@
 
 import asyncio
 import logging
-import time
+from pathlib import Path
 
 import httpx2
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from souffleur.server.listening import bind, listening
-from souffleur.service.loops import Grace
+from souffleur.settings import Settings
+from tests.place import where
+from tests.stores import open_empty
 
 
-async def test_all_end_within_one_grace() -> None:
-    """What a server spends on its requests is gone for whoever ends after it."""
-    grace = Grace(1.2, time.monotonic)
+async def test_all_end_within_one_timeout(tmp_path: Path) -> None:
+    """The seconds that a server spends on its requests are not left to what ends after it."""
+    settings = Settings(**where(tmp_path), embedder="hash:64", shutdown_timeout=1.2)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "lifespan":
@@ -22,12 +24,15 @@ async def test_all_end_within_one_grace() -> None:
 
     at = bind("127.0.0.1", 0)
     host, port = at.getsockname()
-    async with httpx2.AsyncClient(base_url=f"http://{host}:{port}", timeout=10) as client:
-        async with listening(app, at, drain=grace.left):
+    async with (
+        open_empty(settings) as memory,
+        httpx2.AsyncClient(base_url=f"http://{host}:{port}", timeout=10) as client,
+    ):
+        async with listening(app, at, drain=memory.seconds_left):
             asked = asyncio.create_task(client.get("/"))
             await asyncio.sleep(0.2)
         assert (await asked).status_code == 503
-    assert grace.left() < 0.3
+        assert memory.seconds_left() < 0.3
 
 
 async def test_what_is_broken_off_is_told(caplog: pytest.LogCaptureFixture) -> None:

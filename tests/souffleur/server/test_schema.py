@@ -14,7 +14,7 @@ from schemathesis.specs.openapi.checks import response_schema_conformance
 from souffleur.api import Souffleur
 from souffleur.client import Client
 from souffleur.knowledge.turn import turn_point_id
-from souffleur.loop_thread import LoopThread
+from souffleur.loops import LoopThread
 from souffleur.settings import Settings
 from tests.scripted import SKIP, Scripted, by_name, portrait
 from tests.served import served

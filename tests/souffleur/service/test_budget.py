@@ -15,7 +15,7 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.store.runs import spending
 from souffleur.knowledge.turn import TurnState
 from souffleur.opening import Opening
-from souffleur.service.budget import Budget, Limit
+from souffleur.service.budget import Budget, DailyLimit
 from souffleur.settings import Settings
 from tests.build import NOW
 from tests.scripted import Scripted, add, answer, by_name
@@ -119,8 +119,8 @@ async def test_processes_share_a_budget(base: KnowledgeBase) -> None:
         return Reply("ok")
 
     def metered() -> Any:
-        limit = Limit(calls=10)
-        return Budget(base.journal, store=limit, user=Limit(), clock=lambda: NOW).metered(chat)
+        limit = DailyLimit(calls=10)
+        return Budget(base.journal, store=limit, user=DailyLimit(), clock=lambda: NOW).metered(chat)
 
     one, other = metered(), metered()
     for _ in range(5):
@@ -139,7 +139,7 @@ async def test_calls_under_way_count(base: KnowledgeBase) -> None:
         await gate.wait()
         return Reply("ok")
 
-    budget = Budget(base.journal, store=Limit(), user=Limit(calls=2), clock=lambda: NOW)
+    budget = Budget(base.journal, store=DailyLimit(), user=DailyLimit(calls=2), clock=lambda: NOW)
     with on_behalf_of("ann"):
         tasks = [asyncio.ensure_future(budget.metered(chat)(QUESTION)) for _ in range(3)]
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)  # the one that is refused

@@ -200,7 +200,7 @@ async def test_what_cannot_be_remembered_is_said(
 async def test_what_is_no_question_is_said(tmp_path: Path, text: Any) -> None:
     """Asking or forgetting what is no text is a MessageError."""
     memory = await opened(tmp_path)
-    for call in (memory.ask, memory.forget, memory.matches):
+    for call in (memory.ask, memory.forget):
         with pytest.raises(SouffleurError, match="text"):
             await call(text, user_id="ann")
     await memory.close()

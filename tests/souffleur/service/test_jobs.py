@@ -161,7 +161,7 @@ async def test_a_host_may_run_the_schedule_itself(tmp_path: Path) -> None:
             if mark.due_at:
                 break
             await asyncio.sleep(0.02)
-        schedule = memory._backstage.schedule
+        schedule = memory._service.schedule
         assert schedule is not None
         clock.at = NOW + days(2)
         assert "decay" in await schedule.run_due()

@@ -206,7 +206,7 @@ async def test_a_host_whose_work_is_cut_off_is_told(tmp_path: Path) -> None:
     """What a host does with a user whom another process takes over fails, and cancels no one."""
     client = QdrantClient(":memory:")
     base = await open_shared(client)
-    leases = Leases(base, seconds=0.3, parallel=1, times=TimeSource())
+    leases = Leases(base, seconds=0.3, times=TimeSource())
 
     async def work() -> None:
         later = datetime.now(UTC) + timedelta(minutes=1)

@@ -1,4 +1,4 @@
-"""The worker under load: who is served when, what is in memory, and what is left at the end."""
+"""The queue under load: who is served when, what is in memory, and what is left at the end."""
 
 import asyncio
 from collections import Counter
@@ -9,8 +9,9 @@ from typing import Any
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.turn import Turn, TurnState
-from souffleur.service.judging import Patience
-from souffleur.service.queue import Worker
+from souffleur.service.judging import Retries
+from souffleur.service.limit import Limit
+from souffleur.service.queue import Queue
 from tests.build import turn
 from tests.counted import Tripped
 from tests.place import SERVER, at_once
@@ -47,12 +48,12 @@ class Judge:
         return [turns[0].user_id for turns in self.calls]
 
 
-def worker(journal: Journal, judge: Any, **fields: Any) -> Worker:
+def queue(journal: Journal, judge: Any, **fields: Any) -> Queue:
     async def told(user_id: str) -> None:
         return None
 
-    usual: dict[str, Any] = {"parallel": 2, "patience": Patience(), "endpoints": Answering()}
-    return Worker(judge, told, journal, finish=told, **{**usual, **fields})
+    usual: dict[str, Any] = {"limit": Limit(2), "retries": Retries(), "endpoints": Answering()}
+    return Queue(judge, told, journal, finish=told, **{**usual, **fields})
 
 
 def say(base: KnowledgeBase, user_id: str, count: int = 1) -> None:
@@ -66,7 +67,7 @@ async def test_one_with_much_waiting_keeps_nobody_up(base: KnowledgeBase) -> Non
     for user in range(9):
         say(base, f"u{user}")
     judge = Judge(base.journal)
-    work = worker(base.journal, judge)
+    work = queue(base.journal, judge)
     await work.resume()
     assert await work.drain()
     first = judge.users[:12]
@@ -90,7 +91,7 @@ async def test_what_waits_is_read_once_unless_more_comes(base: KnowledgeBase) ->
             tripped.trips = 0
         await judge(turns)
 
-    work = worker(base.journal, judged)
+    work = queue(base.journal, judged)
     trips = []
     for count in (2, 3):
         say(base, "ann", count)
@@ -114,7 +115,7 @@ async def test_a_backlog_is_not_in_memory(base: KnowledgeBase) -> None:
         queued.append(len(work._line))  # what is held is nowhere else told
         await judge(turns)
 
-    work = worker(base.journal, judged, queued=4)
+    work = queue(base.journal, judged, queued=4)
     before = len(asyncio.all_tasks())
     await work.resume()
     assert await work.drain()
@@ -129,7 +130,7 @@ async def test_the_more_waits_the_more_is_judged_at_once(base: KnowledgeBase) ->
     say(base, "few", 7)
     say(base, "much", 40)
     judge = Judge(base.journal)
-    work = worker(base.journal, judge, most=10)
+    work = queue(base.journal, judge, most=10)
     await work.resume()
     await work.drain()
     sizes = {user: [len(ts) for ts in judge.calls if ts[0].user_id == user] for user in judge.users}
@@ -162,7 +163,7 @@ async def test_the_end_waits_for_calls_and_begins_none(tmp_path: Path) -> None:
     async def sleep(seconds: float) -> None:
         await asyncio.Event().wait()
 
-    work = worker(base.journal, slow, parallel=1, sleep=sleep)
+    work = queue(base.journal, slow, limit=Limit(1), sleep=sleep)
     await work.resume()
     await asked.wait()
     asyncio.get_running_loop().call_later(0.4, answered.set)
@@ -190,7 +191,7 @@ async def test_one_who_waits_for_another_try_holds_no_place(base: KnowledgeBase)
     async def sleep(seconds: float) -> None:
         await resumed.wait()
 
-    work = worker(base.journal, once_failing, parallel=1, sleep=sleep)
+    work = queue(base.journal, once_failing, limit=Limit(1), sleep=sleep)
     await work.resume()
     assert await work.drain(10.0)
     assert judge.users == ["bob", "ann"]
@@ -199,7 +200,7 @@ async def test_one_who_waits_for_another_try_holds_no_place(base: KnowledgeBase)
 async def test_nothing_begins_for_a_user_who_is_dealt_with_alone(base: KnowledgeBase) -> None:
     """A turn that comes meanwhile waits, and so does who else deals with the user alone."""
     judge, dealt = Judge(base.journal), list[str]()
-    work = worker(base.journal, judge)
+    work = queue(base.journal, judge)
 
     async def deal(name: str) -> None:
         async with work.halted("ann"):

@@ -1,4 +1,4 @@
-"""An event loop in a thread, and an object that lives in it."""
+"""Event loops: the one that judges, and one in a thread of its own."""
 
 import asyncio
 import os
@@ -8,10 +8,66 @@ from concurrent.futures import CancelledError, Future
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Generic, TypeVar
 
+from loguru import logger
+
 from souffleur.errors import BlockingError
 
 M = TypeVar("M")
 T = TypeVar("T")
+
+
+class JudgingLoop:
+    """The event loop that judges: the first one; once it is gone, the next one that calls."""
+
+    def __init__(self, on_move: Callable[[], object]) -> None:
+        """`on_move` is called in a new loop after the former one, and all its tasks, are gone."""
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._on_move = on_move
+
+    def use_running(self) -> None:
+        """Judge in the running loop."""
+        self._loop = asyncio.get_running_loop()
+
+    async def do(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Run work in the loop that judges; if it is gone, in this loop from now on."""
+        running = asyncio.get_running_loop()
+        if self._loop and self._loop is not running:
+            if self._loop.is_running():
+                return await asyncio.wrap_future(self.ask(work))
+            self._move_to(running)
+        return await work()
+
+    def call(self, call: Callable[..., object], *args: object) -> None:
+        """Call in the loop that judges, from any thread; if it is gone, in this loop."""
+        try:
+            running = asyncio.get_running_loop()
+        except RuntimeError:
+            running = None
+        if self._loop and self._loop is not running and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(call, *args)
+        elif running is not None:
+            if self._loop is not running:
+                self._move_to(running)
+            call(*args)
+        else:
+            logger.warning("there is no event loop any more: turns wait for the next one")
+
+    def ask(self, work: Callable[[], Awaitable[T]]) -> "Future[T]":
+        """Run work in the loop that judges, for another thread.
+
+        Raises RuntimeError if that loop is gone.
+        """
+        if self._loop is None or not self._loop.is_running():
+            raise RuntimeError("there is no event loop to run this in")
+        return asyncio.run_coroutine_threadsafe(_awaited(work), self._loop)
+
+    def _move_to(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._on_move()
+
+
+async def _awaited(work: Callable[[], Awaitable[T]]) -> T:
+    return await work()
 
 
 class LoopThread(Generic[M]):

@@ -1,4 +1,4 @@
-"""The lookout: what other processes record is judged soon, whatever this one waits for."""
+"""Polling: what other processes record is judged soon, whatever this one waits for."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -10,9 +10,10 @@ from qdrant_client import QdrantClient
 from souffleur.errors import StoreError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.turn import Turn, TurnState
-from souffleur.service.judging import Patience
-from souffleur.service.polling import Lookout
-from souffleur.service.queue import Tell, Worker
+from souffleur.service.judging import Retries
+from souffleur.service.limit import Limit
+from souffleur.service.queue import Queue, Summarise
+from souffleur.service.upkeep import Polling
 from souffleur.times import TimeSource
 from tests.build import turn
 from tests.shared import open_shared, until
@@ -36,38 +37,37 @@ async def base() -> AsyncIterator[KnowledgeBase]:
 
 
 class Scene:
-    """A worker over a store, and its lookout; the test takes the parts of other processes."""
+    """A queue over a store, and its polling; the test takes the parts of other processes."""
 
-    def __init__(self, base: KnowledgeBase, tell: Tell, times: TimeSource) -> None:
+    def __init__(self, base: KnowledgeBase, tell: Summarise, times: TimeSource) -> None:
         self.judged: list[str] = []
         self.is_cut_off = False
         self._base = base
-        self.worker = Worker(
+        self.queue = Queue(
             self._judge,
             tell,
             base.journal,
             finish=base.recover,
-            patience=Patience(pause=60.0),
-            parallel=2,
+            retries=Retries(pause=60.0),
+            limit=Limit(2),
             endpoints=Answering(),
             sleep=times.sleep,
         )
-        self.lookout = Lookout(
+        self.polling = Polling(
             base,
+            self.queue,
             period=timedelta(seconds=30),
             times=times,
-            wake=self.worker.wake_found,
             first=self._check,
-            back=self.worker.wake_stalled,
         )
 
     def say(self, words: str) -> None:
         """Record a turn, as another process does."""
         self._base.journal.record(turn(words, turn_id=words))
 
-    async def look(self) -> None:
-        await self.lookout.look()
-        await self.worker.drain()
+    async def poll(self) -> None:
+        await self.polling.poll()
+        await self.queue.drain()
 
     def _check(self) -> None:
         if self.is_cut_off:
@@ -88,9 +88,9 @@ async def test_a_turn_of_another_process_waits_for_no_episode(base: KnowledgeBas
     scene = Scene(base, in_a_day, TimeSource())
     for words in ("hi", "tea?"):
         scene.say(words)
-        await scene.look()
+        await scene.poll()
     assert scene.judged == ["hi", "tea?"]
-    await scene.worker.stop()
+    await scene.queue.stop()
 
 
 async def test_a_turn_that_comes_while_an_episode_is_told_is_not_missed(
@@ -105,10 +105,10 @@ async def test_a_turn_that_comes_while_an_episode_is_told_is_not_missed(
 
     scene = Scene(base, tell, TimeSource())
     scene.say("hi")
-    looking = asyncio.create_task(scene.look())
+    looking = asyncio.create_task(scene.poll())
     await telling.wait()
     scene.say("tea?")
-    await scene.lookout.look()
+    await scene.polling.poll()
     told.set()
     await looking
     assert scene.judged == ["hi", "tea?"]
@@ -125,23 +125,23 @@ async def test_all_resumes_as_soon_as_the_server_is_back(base: KnowledgeBase) ->
 
     scene = Scene(base, tell, TimeSource(sleep=sleep))
     scene.say("hi")
-    await scene.lookout.look()
+    await scene.polling.poll()
     scene.is_cut_off = True
-    await scene.worker.drain()
-    assert scene.worker.is_stalled
-    scene.lookout.start()
+    await scene.queue.drain()
+    assert scene.queue.is_stalled
+    scene.polling.start()
     await asyncio.sleep(0.05)
     scene.is_cut_off = False
     await until(lambda: scene.judged == ["hi"])
-    await scene.lookout.stop()
-    await scene.worker.stop()
+    await scene.polling.stop()
+    await scene.queue.stop()
 
 
 @pytest.mark.parametrize(("fails", "pause"), [(False, 30.0), (True, 1.0)])
-async def test_a_look_that_takes_long_delays_no_turn_for_long(
+async def test_a_poll_that_takes_long_delays_no_turn_for_long(
     base: KnowledgeBase, fails: bool, pause: float
 ) -> None:
-    """After ten seconds for an answer, the next look is after a lease; after none, in a second."""
+    """After ten seconds for an answer, the next poll is after a lease; after none, in a second."""
     now, pauses = [0.0], list[float]()
 
     def first() -> None:
@@ -153,15 +153,14 @@ async def test_a_look_that_takes_long_delays_no_turn_for_long(
         pauses.append(seconds)
         await asyncio.Event().wait()
 
-    lookout = Lookout(
+    polling = Polling(
         base,
+        None,
         period=timedelta(seconds=30),
         times=TimeSource(steady=lambda: now[0], sleep=sleep),
-        wake=lambda new, again: None,
         first=first,
-        back=lambda: None,
     )
-    lookout.start()
+    polling.start()
     await until(lambda: bool(pauses))
     assert pauses == [pause]
-    await lookout.stop()
+    await polling.stop()

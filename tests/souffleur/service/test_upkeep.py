@@ -1,4 +1,4 @@
-"""The caretaker and the narrator under clocks that are wrong."""
+"""Upkeep and summaries under clocks that are wrong."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -72,7 +72,7 @@ async def test_a_clock_that_goes_back_keeps_nothing_waiting(tmp_path: Path) -> N
         assert await memory.knowledge.sessions.waiting_segments() == []
 
 
-async def test_nobody_who_has_gone_is_remembered_by_the_worker(tmp_path: Path) -> None:
+async def test_nobody_who_has_gone_is_remembered_by_the_queue(tmp_path: Path) -> None:
     """After fifty users have talked, the process holds no task, lock or note of any of them."""
     time = SimulatedTime(NOW)
     async with opened(tmp_path, time, by_name()) as memory:
@@ -80,7 +80,7 @@ async def test_nobody_who_has_gone_is_remembered_by_the_worker(tmp_path: Path) -
             memory.observe(user_id=f"u{user}", user="hi", assistant="ok")
         await memory.flush()
         kept = [
-            vars(memory._backstage.worker),
+            vars(memory._service.queue),
             vars(memory.knowledge),
         ]  # what grows is nowhere else told
         sizes = {

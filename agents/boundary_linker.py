@@ -1,48 +1,33 @@
-"""BoundaryLinker: boundaries are linked with the memories that they speak of, whatever the words.
+"""BoundaryLinker: links boundaries with the memories that they speak of, in whatever words.
 
-START -> gather -> judge -> check -> apply -> END
-                     ^--------' once, if the answer was unusable
+One task (see `task`).
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TypedDict
 
-from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.fields import Handle, Many, Remark, Shown, by_handle
-from souffleur.agents.model.chat import Message, Usage
-from souffleur.agents.rounds import (
-    Context,
-    Update,
-    ask,
-    begin,
-    compile_rounds,
-    run_graph,
-    settled,
-)
+from souffleur.agents.task import Context, Task, ask_task
 from souffleur.knowledge.boundaries import BoundaryTask, pair_mark
 from souffleur.knowledge.identity import reading_sphere
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import (
-    Actor,
     ActorKind,
     Guard,
     LedgerEntry,
-    Op,
     Skip,
     Verdict,
     derive_id,
 )
 from souffleur.knowledge.text.plain import single_line
-from souffleur.prompts import render, stamp
+from souffleur.prompts import render
 
 
 class SpokenOf(BaseModel):
-    """What one boundary speaks of."""
+    """The memories that one boundary speaks of."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -60,96 +45,55 @@ class BoundariesAnswer(BaseModel):
     boundaries: Many[SpokenOf]
 
 
-class LinkState(TypedDict, total=False):
-    """One run: some boundaries and memories of one user."""
-
-    now: datetime
-    dry_run: bool
-    """Whether to report the result only, and change nothing."""
-    language: str
-    boundaries: dict[str, Memory]
-    """The boundaries by their handles b1, b2, …"""
-    shown: dict[str, Memory]
-    """The memories by their handles m1, m2, …"""
-    messages: list[Message]
-    answer: BoundariesAnswer | None
-    problem: str
-    rounds: int
-    usage: Usage
-    model: str
-    outcomes: list[LedgerEntry]
-
-
-async def gather(state: LinkState, runtime: Runtime[Context]) -> Update:
-    """Write the question."""
-    boundaries, shown = state["boundaries"], state["shown"]
-    one = boundaries["b1"]
-    contents = "\n".join(memory.content for memory in (*boundaries.values(), *shown.values()))
-    brief = await runtime.context.brief("boundaries", one.user_id, one.agent_id, contents)
-    question = render(
-        "boundaries_question", brief.language, boundaries=_list(boundaries), memories=_list(shown)
-    )
-    return {"language": brief.language, **begin(brief.rules, question)}
-
-
-async def judge(state: LinkState, runtime: Runtime[Context]) -> Update:
-    """Ask the model."""
-    return await ask(state, runtime.context.judge, BoundariesAnswer, "boundaries")
-
-
-async def check(state: LinkState, runtime: Runtime[Context]) -> Update:
-    """Find what makes an answer unusable; say so to the model, once."""
-    answer = state["answer"]
-    problem = state["problem"]
-    if answer and not problem:
-        problem = _faults(answer, state["boundaries"], state["shown"])
-    return settled(state, problem, "repair_task")
-
-
-async def apply(state: LinkState, runtime: Runtime[Context]) -> Update:
-    """Write the links down, except of what was changed while the model thought."""
-    knowledge, asked = runtime.context.knowledge, state["boundaries"] | state["shown"]
-    ids = [memory.id for memory in asked.values()]
-    current = await knowledge.get_many(asked["b1"].user_id, ids)
-    verdict = _verdict(state, {memory.id: memory for memory in current})
-    carry = knowledge.preview if state["dry_run"] else knowledge.apply
-    return {"outcomes": await carry(verdict)}
-
-
 class BoundaryLinker:
-    """The graph, compiled once."""
+    """Links boundaries."""
 
     def __init__(self, context: Context) -> None:
-        self.graph = compile_rounds(
-            "boundary-linker",
-            LinkState,
-            Context,
-            gather=gather,
-            ask=judge,
-            check=check,
-            apply=apply,
-        )
         self.context = context
 
     async def run(
         self, task: BoundaryTask, *, now: datetime, dry_run: bool = False
     ) -> list[LedgerEntry]:
-        """Link boundaries with those of the memories that they speak of; return what became.
+        """Link boundaries with the memories that they speak of; return ledger entries.
 
-        Raises EndpointError or AnswerError if there was no usable answer, ValueError if they are
-        of several users; then nothing has changed.
+        A memory that was changed while the model thought is left out. Raises EndpointError or
+        AnswerError if there was no usable answer, ValueError if the memories are of several users;
+        then nothing has changed.
         """
-        if len({memory.user_id for memory in (*task.boundaries, *task.memories)}) != 1:
+        asked = (*task.boundaries, *task.memories)
+        if len({memory.user_id for memory in asked}) != 1:
             raise ValueError("boundaries and memories that are judged together are of one user")
-        given = {
-            "boundaries": by_handle(task.boundaries, "b"),
-            "shown": by_handle(task.memories),
-            "now": now,
-            "dry_run": dry_run,
-        }
-        state = await run_graph(self.graph, given, self.context)
-        outcomes: list[LedgerEntry] = state["outcomes"]
-        return outcomes
+        context, one = self.context, asked[0]
+        boundaries, shown = by_handle(task.boundaries, "b"), by_handle(task.memories)
+        contents = "\n".join(memory.content for memory in asked)
+        brief = await context.brief("boundaries", one.user_id, one.agent_id, contents)
+        lists = {"boundaries": _list(boundaries), "memories": _list(shown)}
+        answered = await ask_task(
+            context.judge,
+            Task(
+                "boundaries",
+                brief.rules,
+                brief.language,
+                render("boundaries_question", brief.language, **lists),
+                BoundariesAnswer,
+                fault=lambda answer: _faults(answer, boundaries, shown),
+                repair="repair_task",
+            ),
+        )
+        held = await context.knowledge.get_many(one.user_id, [memory.id for memory in asked])
+        current = {memory.id: memory for memory in held}
+        ops = tuple(_guards(answered.value, boundaries, shown, current))
+        verdict = Verdict(
+            id=derive_id("boundaries", now.isoformat(), *((one.id, one.revision) for one in asked)),
+            user_id=one.user_id,
+            agent_id=one.agent_id,
+            sphere=reading_sphere(one.sphere),
+            at=now,
+            reason=answered.value.reason,
+            ops=ops or (Skip(reason="all were changed meanwhile"),),
+            **answered.signed(ActorKind.BOUNDARY_LINKER, brief.stamp),
+        )
+        return await context.carry_out(verdict, dry_run=dry_run)
 
 
 def _list(shown: Shown) -> str:
@@ -157,7 +101,7 @@ def _list(shown: Shown) -> str:
 
 
 def _faults(answer: BoundariesAnswer, boundaries: Shown, shown: Shown) -> str:
-    """Return what makes the answer unusable, a line each; empty if nothing does."""
+    """Return a line for each fault that makes the answer unusable."""
     named = Counter(one.id for one in answer.boundaries)
     spoken = {handle for one in answer.boundaries for handle in one.memories}
     found = [
@@ -173,37 +117,20 @@ def _faults(answer: BoundariesAnswer, boundaries: Shown, shown: Shown) -> str:
     return "\n".join(found)
 
 
-def _verdict(state: LinkState, current: Mapping[str, Memory]) -> Verdict:
-    answer, boundaries, shown = state["answer"], state["boundaries"], state["shown"]
-    assert answer is not None
-    one = boundaries["b1"]
-    asked = [(memory.id, memory.revision) for memory in (*boundaries.values(), *shown.values())]
-    ops: list[Op] = []
+def _guards(
+    answer: BoundariesAnswer, boundaries: Shown, shown: Shown, current: Mapping[str, Memory]
+) -> Iterator[Guard]:
+    """Yield the operation for each boundary that was not changed meanwhile."""
+    judged = [memory for memory in shown.values() if _is_unchanged(memory, current)]
     for named in answer.boundaries:
         boundary = boundaries[named.id]
         if _is_unchanged(boundary, current):
-            judged = [memory for memory in shown.values() if _is_unchanged(memory, current)]
             spoken = {shown[handle].id for handle in named.memories}
-            ops.append(_guard(current[boundary.id], judged, spoken, named.reason))
-    return Verdict(
-        id=derive_id("boundaries", state["now"].isoformat(), *asked),
-        user_id=one.user_id,
-        agent_id=one.agent_id,
-        sphere=reading_sphere(one.sphere),
-        by=Actor(
-            who=ActorKind.BOUNDARY_LINKER,
-            model=state["model"],
-            prompt=stamp("boundaries", state["language"]),
-        ),
-        at=state["now"],
-        reason=answer.reason,
-        ops=tuple(ops) or (Skip(reason="all were changed meanwhile"),),
-        cost=asdict(state["usage"]),
-    )
+            yield _guard(current[boundary.id], judged, spoken, named.reason)
 
 
 def _is_unchanged(memory: Memory, current: Mapping[str, Memory]) -> bool:
-    """Return whether a memory is active and says the same: that is all that was judged."""
+    """Return whether a memory is active and in the words that were judged."""
     return memory.id in current and current[memory.id].content == memory.content
 
 

@@ -1,36 +1,23 @@
-"""ConflictResolver: of two memories that exclude each other now, the one that no longer holds ends.
+"""ConflictResolver: of two memories that cannot both be true now, ends the one that is over.
 
-START -> gather -> judge -> check -> apply -> END
-                     ^--------' once, if the answer was unusable
+One task (see `task`).
 """
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import datetime
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
-from langgraph.runtime import Runtime
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from souffleur.agents.brief import Persona, clock
+from souffleur.agents.brief import clock
 from souffleur.agents.fields import Handle, Many, Remark, Shown, Since, by_handle, starts
-from souffleur.agents.model.chat import Message, Usage
-from souffleur.agents.rounds import (
-    Context,
-    Update,
-    ask,
-    begin,
-    compile_rounds,
-    run_graph,
-    settled,
-)
+from souffleur.agents.task import Answered, Brief, Context, Task, ask_task
 from souffleur.knowledge.conflict_sets import ConflictSet, conflict_entry_id, conflict_verdict_id
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory, MemoryState, Speaker
 from souffleur.knowledge.operation import (
-    Actor,
     ActorKind,
     Contradict,
     LedgerEntry,
@@ -40,7 +27,7 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.store.codecs import fingerprint
 from souffleur.knowledge.text.plain import single_line
-from souffleur.prompts import render, stamp
+from souffleur.prompts import render
 
 FIRST = "m1"
 """The handle of the memory that all others are compared with."""
@@ -163,85 +150,10 @@ def _named(pair: Sequence[str] | frozenset[str]) -> str:
     return " and ".join(sorted(pair)) or "of nothing"
 
 
-class ConflictState(TypedDict, total=False):
-    """One run: one memory and its rivals."""
-
-    now: datetime
-    dry_run: bool
-    """Whether to report the result only, and change nothing."""
-    persona: Persona
-    language: str
-    shown: dict[str, Memory]
-    """The memory as m1, its rivals as m2, m3, …"""
-    messages: list[Message]
-    answer: RulingAnswer | None
-    problem: str
-    rounds: int
-    usage: Usage
-    model: str
-    outcomes: list[LedgerEntry]
-
-
-async def gather(state: ConflictState, runtime: Runtime[Context]) -> Update:
-    """Write the question."""
-    shown = state["shown"]
-    one = next(iter(shown.values()))
-    contents = "\n".join(memory.content for memory in shown.values())
-    brief = await runtime.context.brief("arbitrate", one.user_id, one.agent_id, contents)
-    persona, language = brief.persona, brief.language
-    question = render(
-        "rivals",
-        language,
-        now=clock(state["now"], persona.zone, language),
-        memories=list_rivals(shown, persona.zone),
-        pairs=list_asked(shown),
-    )
-    return {"persona": persona, "language": language, **begin(brief.rules, question)}
-
-
-async def judge(state: ConflictState, runtime: Runtime[Context]) -> Update:
-    """Ask the model."""
-    return await ask(state, runtime.context.judge, RulingAnswer, "arbitrate")
-
-
-async def check(state: ConflictState, runtime: Runtime[Context]) -> Update:
-    """Find what makes the answer unusable; report it to the model, once."""
-    answer = state["answer"]
-    problem = state["problem"] or (faults(answer, state["shown"]) if answer else "")
-    return settled(state, problem, "repair_task")
-
-
-async def apply(state: ConflictState, runtime: Runtime[Context]) -> Update:
-    """Rule on each pair in its present state; not if one was reworded or ended meanwhile.
-
-    Each pair has its own verdict, since one memory may exclude several.
-    """
-    knowledge, shown, answer = runtime.context.knowledge, state["shown"], state["answer"]
-    assert answer is not None
-    carry = knowledge.preview if state["dry_run"] else knowledge.apply
-    outcomes: list[LedgerEntry] = []
-    ended: set[str] = set()
-    for handle in list(shown)[1:]:
-        asked = {name: shown[name] for name in (FIRST, handle)}
-        pair = await _as_they_are(knowledge, asked)
-        if len(pair) < 2 or ended & {memory.id for memory in pair.values()}:
-            continue
-        op = to_op(answer.of(handle), pair, state["now"], state["persona"].zone)
-        cost = {} if outcomes else asdict(state["usage"])
-        done = await carry(_verdict(state, list(pair.values()), op, cost))
-        changed = [change.after for outcome in done for change in outcome.changes]
-        ended |= {memory.id for memory in changed if memory.state is not MemoryState.ACTIVE}
-        outcomes += done
-    return {"outcomes": outcomes}
-
-
 class ConflictResolver:
-    """The graph, compiled once."""
+    """Settles conflicts."""
 
     def __init__(self, context: Context) -> None:
-        self.graph = compile_rounds(
-            "arbiter", ConflictState, Context, gather=gather, ask=judge, check=check, apply=apply
-        )
         self.context = context
 
     async def run(
@@ -249,37 +161,86 @@ class ConflictResolver:
     ) -> list[LedgerEntry]:
         """Judge a memory and its conflict set in one call; return the ledger entry of each pair.
 
-        A CONTRADICT if the two exclude each other, a SKIP if they do not; no entry if one was
+        A CONTRADICT if the two exclude each other, a SKIP if they do not; no entry if a memory was
         reworded or ended meanwhile. Pairs that were ruled on before, in the same words, are not
         asked about again, even if that was undone: their former entries come first. The usage of
         the call is the `cost` of the first new entry.
-        Raises EndpointError or AnswerError if no usable answer was given, ValueError for memories
-        of several users or personas; then nothing has changed.
+        Raises EndpointError or AnswerError if there was no usable answer, ValueError if the
+        memories are of several users or personas; then nothing has changed.
         """
-        everyone = (rivals.memory, *rivals.others)
+        one, knowledge = rivals.memory, self.context.knowledge
+        everyone = (one, *rivals.others)
         if len({(memory.user_id, memory.agent_id, memory.sphere) for memory in everyone}) != 1:
             raise ValueError("rivals are of one user and one persona: see `find_conflict_sets`")
-        decided = await self._decided(rivals)
+        ids = [conflict_entry_id(one, other) for other in rivals.others]
+        decided = await knowledge.settled_entries(ids)  # also finishes after a crash
         ruled = {outcome.verdict_id for outcome in decided}
-        left = [
-            one for one in rivals.others if conflict_verdict_id(rivals.memory, one) not in ruled
-        ]
-        asked = by_handle((rivals.memory, *left))
-        current = await _as_they_are(self.context.knowledge, asked)
+        left = [other for other in rivals.others if conflict_verdict_id(one, other) not in ruled]
+        current = await _as_they_are(knowledge, by_handle((one, *left)))
         if FIRST not in current or len(current) < 2:
             return decided
-        given = {"shown": by_handle(current.values()), "now": now, "dry_run": dry_run}
-        state = await run_graph(self.graph, given, self.context)
-        outcomes: list[LedgerEntry] = state["outcomes"]
-        return decided + outcomes
+        shown = by_handle(current.values())
+        contents = "\n".join(memory.content for memory in shown.values())
+        brief = await self.context.brief("arbitrate", one.user_id, one.agent_id, contents)
+        answered = await ask_task(self.context.judge, _task(brief, shown, now))
+        return decided + await self._rule(answered, brief, shown, now, dry_run)
 
-    async def _decided(self, rivals: ConflictSet) -> list[LedgerEntry]:
-        """Return the entries of earlier verdicts on these; finish what a crash cut off."""
-        entries = [conflict_entry_id(rivals.memory, other) for other in rivals.others]
-        return await self.context.knowledge.settled_entries(entries)
+    async def _rule(
+        self,
+        answered: Answered[RulingAnswer],
+        brief: Brief,
+        shown: Shown,
+        now: datetime,
+        dry_run: bool,
+    ) -> list[LedgerEntry]:
+        """Rule on each pair as it is now; not if a memory was reworded or ended meanwhile.
+
+        Each pair has its own verdict, since one memory may exclude several.
+        """
+        signed = answered.signed(ActorKind.ARBITER, brief.stamp)
+        outcomes: list[LedgerEntry] = []
+        ended: set[str] = set()
+        for handle in list(shown)[1:]:
+            asked = {name: shown[name] for name in (FIRST, handle)}
+            pair = await _as_they_are(self.context.knowledge, asked)
+            if len(pair) < 2 or ended & {memory.id for memory in pair.values()}:
+                continue
+            one, other = pair.values()
+            verdict = Verdict(
+                id=conflict_verdict_id(one, other),
+                user_id=one.user_id,
+                agent_id=one.agent_id,
+                at=now,
+                ops=(to_op(answered.value.of(handle), pair, now, brief.persona.zone),),
+                **(signed | ({"cost": {}} if outcomes else {})),
+            )
+            done = await self.context.carry_out(verdict, dry_run=dry_run)
+            changed = [change.after for outcome in done for change in outcome.changes]
+            ended |= {memory.id for memory in changed if memory.state is not MemoryState.ACTIVE}
+            outcomes += done
+        return outcomes
 
 
-async def _as_they_are(knowledge: KnowledgeBase, shown: dict[str, Memory]) -> dict[str, Memory]:
+def _task(brief: Brief, shown: Shown, now: datetime) -> Task[RulingAnswer]:
+    zone, language = brief.persona.zone, brief.language
+    return Task(
+        "arbitrate",
+        brief.rules,
+        language,
+        render(
+            "rivals",
+            language,
+            now=clock(now, zone, language),
+            memories=list_rivals(shown, zone),
+            pairs=list_asked(shown),
+        ),
+        RulingAnswer,
+        fault=lambda answer: faults(answer, shown),
+        repair="repair_task",
+    )
+
+
+async def _as_they_are(knowledge: KnowledgeBase, shown: Shown) -> dict[str, Memory]:
     """Return the present versions of these memories that are active and in the same words."""
     memories = list(shown.values())
     ids = [memory.id for memory in memories]
@@ -290,18 +251,3 @@ async def _as_they_are(knowledge: KnowledgeBase, shown: dict[str, Memory]) -> di
         if memory.id in current
         and fingerprint(current[memory.id].content) == fingerprint(memory.content)
     }
-
-
-def _verdict(
-    state: ConflictState, pair: Sequence[Memory], op: Op, cost: dict[str, float]
-) -> Verdict:
-    prompt = stamp("arbitrate", state["language"])
-    return Verdict(
-        id=conflict_verdict_id(*pair),
-        user_id=pair[0].user_id,
-        agent_id=pair[0].agent_id,
-        by=Actor(who=ActorKind.ARBITER, model=state["model"], prompt=prompt),
-        at=state["now"],
-        ops=(op,),
-        cost=cost,
-    )

@@ -1,39 +1,24 @@
-"""Consolidator: old, little-used memories and expiring episodes become fewer.
+"""Consolidator: makes fewer memories of old, little-used ones and of expiring episodes.
 
-START -> gather -> write -> check -> apply -> END
-                     ^--------' once, if the answer was unusable, lost a detail or invented one
+One task (see `task`); an answer that loses a detail or invents one is unusable.
 """
 
-import asyncio
 import re
 from collections import Counter
 from collections.abc import Sequence, Set as AbstractSet
-from dataclasses import asdict
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import Any
 from zoneinfo import ZoneInfo
 
-from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field
 
-from souffleur.agents.brief import Persona, clock
+from souffleur.agents.brief import clock
 from souffleur.agents.fields import Many, Remark, Shown, by_handle
-from souffleur.agents.model.chat import Message, Usage
-from souffleur.agents.rounds import (
-    Context,
-    Update,
-    ask,
-    begin,
-    compile_rounds,
-    run_graph,
-    settled,
-)
+from souffleur.agents.task import Brief, Context, Task, ask_task
 from souffleur.knowledge import decay
 from souffleur.knowledge.identity import reading_sphere
-from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.operation import (
-    Actor,
     ActorKind,
     Importance,
     LedgerEntry,
@@ -50,7 +35,7 @@ from souffleur.knowledge.privacy.secrets import find_secret
 from souffleur.knowledge.store.codecs import fingerprint
 from souffleur.knowledge.text.details import missing
 from souffleur.knowledge.text.plain import is_blank, single_line
-from souffleur.prompts import render, stamp
+from souffleur.prompts import render
 
 MAX_MERGED = 3
 """Maximum number of memories that a group may become."""
@@ -205,76 +190,10 @@ def _day(memory: Memory, zone: ZoneInfo) -> str:
     return f"{memory.created_at.astimezone(zone):%Y-%m-%d}"
 
 
-class MergeState(TypedDict, total=False):
-    """One run: one group, of one user and one persona."""
-
-    now: datetime
-    dry_run: bool
-    """Whether to report the result only, and change nothing."""
-    persona: Persona
-    language: str
-    shown: dict[str, Memory]
-    """The group by its handles m1, m2, …, oldest first."""
-    messages: list[Message]
-    answer: MergingAnswer | None
-    problem: str
-    rounds: int
-    usage: Usage
-    model: str
-    outcomes: list[LedgerEntry]
-
-
-async def gather(state: MergeState, runtime: Runtime[Context]) -> Update:
-    """Write the question."""
-    shown = state["shown"]
-    one = next(iter(shown.values()))
-    contents = "\n".join(memory.content for memory in shown.values())
-    brief = await runtime.context.brief("consolidate", one.user_id, one.agent_id, contents)
-    persona, language = brief.persona, brief.language
-    question = render(
-        "group",
-        language,
-        now=clock(state["now"], persona.zone, language),
-        memories=list_memories(shown, persona.zone),
-    )
-    return {"persona": persona, "language": language, **begin(brief.rules, question)}
-
-
-async def write(state: MergeState, runtime: Runtime[Context]) -> Update:
-    """Ask the model."""
-    return await ask(state, runtime.context.judge, MergingAnswer, "consolidate")
-
-
-async def check(state: MergeState, runtime: Runtime[Context]) -> Update:
-    """Find what is unusable, lost or invented; report it to the model, once."""
-    answer, shown, persona = state["answer"], state["shown"], state["persona"]
-    problem = state["problem"] or (
-        faults(answer, shown, runtime.context.knowledge.withheld) if answer else ""
-    )
-    if answer and not problem:  # long texts take a while
-        called = "\n".join(persona.called)
-        problem = await asyncio.to_thread(unfaithful, answer, shown, persona.zone, called)
-    return settled(state, problem, "repair_task")
-
-
-async def apply(state: MergeState, runtime: Runtime[Context]) -> Update:
-    """Merge, unless one of the memories was changed or used while the model thought."""
-    knowledge, group = runtime.context.knowledge, list(state["shown"].values())
-    current = await knowledge.get_many(group[0].user_id, [memory.id for memory in group])
-    if _revisions(current) != _revisions(group):
-        return {"outcomes": []}
-    verdict = _verdict(state, knowledge)
-    carry = knowledge.preview if state["dry_run"] else knowledge.apply
-    return {"outcomes": await carry(verdict)}
-
-
 class Consolidator:
-    """The graph, compiled once."""
+    """Merges groups of memories."""
 
     def __init__(self, context: Context) -> None:
-        self.graph = compile_rounds(
-            "consolidator", MergeState, Context, gather=gather, ask=write, check=check, apply=apply
-        )
         self.context = context
 
     async def run(
@@ -282,26 +201,53 @@ class Consolidator:
     ) -> list[LedgerEntry]:
         """Make fewer memories of a group that `grouping.find_groups` found; return ledger entries.
 
-        A SKIP if the model prefers to leave all as they are; no entry if one of them was changed
-        meanwhile. A group that was decided on before, in the same words, costs no call, even if
-        that was undone.
-        Raises EndpointError or AnswerError if no usable answer was given, ValueError for memories
-        of several users or personas; then nothing has changed.
+        A SKIP if the model prefers to leave all as they are; no entry if a memory was changed or
+        used meanwhile. A group that was decided on before, in the same words, costs no call, even
+        if that was undone.
+        Raises EndpointError or AnswerError if there was no usable answer, ValueError if the
+        memories are of several users or personas; then nothing has changed.
         """
         if len({(memory.user_id, memory.agent_id, memory.sphere) for memory in group}) != 1:
             raise ValueError("a group is of one user and one persona: see `grouping.find_groups`")
-        if decided := await self._decided(group):
+        context, knowledge, one = self.context, self.context.knowledge, group[0]
+        verdict_id = consolidation_id(group)
+        entries = [entry_id(verdict_id, index) for index in range(MAX_MERGED)]
+        if decided := await knowledge.settled_entries(entries):  # also finishes after a crash
             return decided
-        given = {"shown": by_handle(group), "now": now, "dry_run": dry_run}
-        state = await run_graph(self.graph, given, self.context)
-        outcomes: list[LedgerEntry] = state["outcomes"]
-        return outcomes
+        contents = "\n".join(memory.content for memory in group)
+        brief = await context.brief("consolidate", one.user_id, one.agent_id, contents)
+        shown = by_handle(group)
+        answered = await ask_task(context.judge, self._task(brief, shown, now))
+        current = await knowledge.get_many(one.user_id, [memory.id for memory in group])
+        if _revisions(current) != _revisions(group):
+            return []
+        verdict = Verdict(
+            id=verdict_id,
+            user_id=one.user_id,
+            agent_id=one.agent_id,
+            sphere=reading_sphere(one.sphere),
+            at=now,
+            reason=answered.value.reason,
+            ops=to_ops(answered.value, shown, now, knowledge.policy),
+            **answered.signed(ActorKind.CONSOLIDATOR, brief.stamp),
+        )
+        return await context.carry_out(verdict, dry_run=dry_run)
 
-    async def _decided(self, group: Sequence[Memory]) -> list[LedgerEntry]:
-        """Return the entries of an earlier verdict on the same; finish it if a crash cut it off."""
-        verdict = consolidation_id(group)
-        entries = [entry_id(verdict, index) for index in range(MAX_MERGED)]
-        return await self.context.knowledge.settled_entries(entries)
+    def _task(self, brief: Brief, shown: Shown, now: datetime) -> Task[MergingAnswer]:
+        zone, called = brief.persona.zone, "\n".join(brief.persona.called)
+        withheld = self.context.knowledge.withheld
+        time = clock(now, zone, brief.language)
+        return Task(
+            "consolidate",
+            brief.rules,
+            brief.language,
+            render("group", brief.language, now=time, memories=list_memories(shown, zone)),
+            MergingAnswer,
+            fault=lambda answer: (
+                faults(answer, shown, withheld) or unfaithful(answer, shown, zone, called)
+            ),
+            repair="repair_task",
+        )
 
 
 def consolidation_id(group: Sequence[Memory]) -> str:
@@ -312,20 +258,3 @@ def consolidation_id(group: Sequence[Memory]) -> str:
 
 def _revisions(memories: Sequence[Memory]) -> list[tuple[str, int]]:
     return sorted((memory.id, memory.revision) for memory in memories)
-
-
-def _verdict(state: MergeState, knowledge: KnowledgeBase) -> Verdict:
-    answer, group = state["answer"], list(state["shown"].values())
-    assert answer is not None
-    prompt = stamp("consolidate", state["language"])
-    return Verdict(
-        id=consolidation_id(group),
-        user_id=group[0].user_id,
-        agent_id=group[0].agent_id,
-        sphere=reading_sphere(group[0].sphere),
-        by=Actor(who=ActorKind.CONSOLIDATOR, model=state["model"], prompt=prompt),
-        at=state["now"],
-        reason=answer.reason,
-        ops=to_ops(answer, state["shown"], state["now"], knowledge.policy),
-        cost=asdict(state["usage"]),
-    )

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.fields import Handle, Remark
 from souffleur.agents.model.chat import on_behalf_of
-from souffleur.agents.rounds import Context, ask_with_repair, rules_for
+from souffleur.agents.task import Context, Task, ask_task, rules_for
 from souffleur.errors import AnswerError, EndpointError, RecordingError
 from souffleur.knowledge.forgetting.request import Doubt
 from souffleur.knowledge.text.plain import clip, single_line
@@ -77,15 +77,16 @@ class ForgettingJudge:
             forgotten="\n".join(f"- {single_line(one)}" for one in doubt.forgotten),
             lines="\n".join(f"{id} {_shown(line)}" for id, line in shown.items()),
         )
-        answer = await ask_with_repair(
-            self._context.judge,
-            rules_for("forgotten", persona, language),
+        rules = rules_for("forgotten", persona, language)
+        task = Task(
+            "forgotten",
+            rules,
+            language,
             question,
             ToldAnswer,
-            name="forgotten",
-            language=language,
             fault=lambda answer: faults(answer, shown),
         )
+        answer = (await ask_task(self._context.judge, task)).value
         told = {one.id: one.tells for one in answer.lines}
         return [told[id] for id in shown]
 

@@ -1,29 +1,19 @@
-"""KnowledgeMonitor: after each turn, judge what is worth keeping, then keep it.
+"""KnowledgeMonitor: judges after each turn which memories change, and changes them.
 
-START -> gather -> judge -> check -> apply -> END
-                     ^--------' once, if it was unusable, nearly known, not said, or too long
+One task (see `task`); an answer goes back once if it is unusable, nearly known, not said, or too
+long.
 """
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import TypedDict
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
 
-from langgraph.runtime import Runtime
-
-from souffleur.agents.brief import Persona, clock, list_known, list_pairs, talk, turns_to_judge
+from souffleur.agents.brief import clock, list_known, list_pairs, talk, turns_to_judge
 from souffleur.agents.fields import by_handle
-from souffleur.agents.model.chat import Message, Usage
-from souffleur.agents.rounds import (
-    Context,
-    Update,
-    again,
-    ask,
-    begin,
-    compile_rounds,
-    run_graph,
-    settled,
-)
+from souffleur.agents.task import Brief, Context, Task, ask_task
 from souffleur.agents.verdict import (
     MarkedAnswer,
     MonitorAnswer,
@@ -66,116 +56,103 @@ PASSING_KINDS = frozenset({Kind.MOMENT, Kind.PROMISE, Kind.CONTEXT, Kind.EXPERIE
 """Kinds that tell what was: a move makes the old address wrong, not the farewell party."""
 
 
-class MonitorState(TypedDict, total=False):
-    """One run: some consecutive turns of one session."""
+@dataclass(frozen=True)
+class Judged:
+    """An answer of the judge, and the ledger entries that it became."""
+
+    answer: MonitorAnswer
+    outcomes: list[LedgerEntry]
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """The turns to judge, the talk before them, and the memories that are shown to the judge."""
 
     turns: Sequence[Turn]
     """At least one; all of one user, persona and session."""
     earlier: Sequence[Said]
     """The messages before, as far as the window of the talk holds them."""
-    persona: Persona
-    language: str
-    prompt: str
-    """Names and hashes of the prompts that the rules are from."""
     shown: list[Memory]
     """Known memories, in the order of their handles m1, m2, …"""
-    messages: list[Message]
-    """The conversation with the judge."""
-    answer: MonitorAnswer | None
-    problem: str
-    """Why the judge must answer again; empty: it need not."""
-    rounds: int
-    usage: Usage
-    model: str
-    verdict: Verdict
-    outcomes: list[LedgerEntry]
+    brief: Brief
+
+    @property
+    def said(self) -> list[Said]:
+        """The messages to judge."""
+        return [said for turn in self.turns for said in turn.said()]
+
+    @property
+    def began(self) -> datetime:
+        """When the talk began, as far as its messages are known."""
+        return talk_began([*self.earlier, *self.said])
 
 
-async def gather(state: MonitorState, runtime: Runtime[Context]) -> Update:
-    """Look up what is known and write the question."""
-    context, turns = runtime.context, state["turns"]
-    spoken = "\n".join(turn.user or turn.assistant for turn in turns)
-    brief = await context.brief("monitor", turns[0].user_id, turns[0].agent_id, spoken)
-    persona, language = brief.persona, brief.language
-    shown = await _known(context.knowledge, turns)
+class KnowledgeMonitor:
+    """Judges turns."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    async def run(self, turns: Sequence[Turn], earlier: Sequence[Said] = ()) -> Judged:
+        """Judge consecutive turns of one session in one call, and apply the verdict.
+
+        Raises EndpointError or AnswerError if there was no usable answer; then nothing has
+        changed.
+        """
+        context, knowledge = self.context, self.context.knowledge
+        spoken = "\n".join(turn.user or turn.assistant for turn in turns)
+        brief = await context.brief("monitor", turns[0].user_id, turns[0].agent_id, spoken)
+        exchange = Exchange(turns, earlier, await _known(knowledge, turns), brief)
+        answered = await ask_task(
+            context.judge,
+            Task(
+                "monitor",
+                brief.rules,
+                brief.language,
+                question(exchange),
+                MarkedAnswer if context.refuses_special else MonitorAnswer,
+                fault=lambda answer: unknown_handles(answer, exchange.shown),
+                doubt=lambda answer: _doubt(knowledge, exchange, answer),
+            ),
+        )
+        signed = answered.signed(ActorKind.MONITOR, brief.stamp)
+        verdict = to_verdict(exchange, answered.value, signed, keep_both=answered.rounds > 1)
+        outcomes = await knowledge.apply(verdict, turns=turns)
+        if likely := _likely(answered.value, verdict):
+            await knowledge.sessions.note_likely(turns[-1], likely)
+        return Judged(answered.value, outcomes)
+
+
+def question(exchange: Exchange) -> str:
+    """Return the question about an exchange."""
+    turns, persona, language = exchange.turns, exchange.brief.persona, exchange.brief.language
     whispered = {id for turn in turns for id in turn.injected}
-    question = render(
+    text = render(
         "exchange",
         language,
         user=persona.user,
         assistant=persona.assistant,
         now=clock(turns[-1].at, persona.zone, language),
-        known=list_known(shown, whispered, persona.zone, language),
-        began=clock(talk_began(_heard(state)), persona.zone, language),
-        earlier=talk(state["earlier"][-EARLIER_SHOWN:], persona, language),
+        known=list_known(exchange.shown, whispered, persona.zone, language),
+        began=clock(exchange.began, persona.zone, language),
+        earlier=talk(exchange.earlier[-EARLIER_SHOWN:], persona, language),
         exchange=turns_to_judge(turns, persona, language),
     )
-    if len(turns) >= MANY_TURNS:
-        told = render("many_turns", language, turns=len(turns), ops=MAX_OPS)
-        question = f"{question}\n\n{told}"
-    return {
-        "persona": persona,
-        "language": language,
-        "prompt": brief.stamp,
-        "shown": shown,
-        **begin(brief.rules, question),
-    }
+    if len(turns) < MANY_TURNS:
+        return text
+    return f"{text}\n\n{render('many_turns', language, turns=len(turns), ops=MAX_OPS)}"
 
 
-async def judge(state: MonitorState, runtime: Runtime[Context]) -> Update:
-    """Ask the model."""
-    answer = MarkedAnswer if runtime.context.refuses_special else MonitorAnswer
-    return await ask(state, runtime.context.judge, answer, "monitor")
+async def _doubt(knowledge: KnowledgeBase, exchange: Exchange, answer: MonitorAnswer) -> str:
+    """Return the message about an answer that is nearly known, not said, or too long.
 
-
-async def check(state: MonitorState, runtime: Runtime[Context]) -> Update:
-    """Find what makes an answer unusable or near to what is known; say so to the judge, once."""
-    answer, language = state["answer"], state["language"]
-    problem = state["problem"] or _unknown_handles(answer, state["shown"])
-    if problem or answer is None:
-        return settled(state, problem)
-    verdict = _verdict(state, answer)
-    if state["rounds"] == 1:
-        near = await runtime.context.knowledge.near_duplicates(verdict)
-        shown = [*state["shown"], *(m for m in near.values() if m not in state["shown"])]
-        if doubts := _doubts(near, verdict, shown, language):
-            return {"shown": shown, **again(state, doubts)}
-    return {"verdict": verdict, "problem": ""}
-
-
-async def apply(state: MonitorState, runtime: Runtime[Context]) -> Update:
-    """Carry the verdict out."""
-    knowledge, turns, verdict = runtime.context.knowledge, state["turns"], state["verdict"]
-    outcomes = await knowledge.apply(verdict, turns=turns)
-    if likely := _likely(state["answer"], verdict):
-        await knowledge.sessions.note_likely(turns[-1], likely)
-    return {"outcomes": outcomes}
-
-
-class KnowledgeMonitor:
-    """The graph, compiled once."""
-
-    def __init__(self, context: Context) -> None:
-        self.graph = compile_rounds(
-            "knowledge-monitor",
-            MonitorState,
-            Context,
-            gather=gather,
-            ask=judge,
-            check=check,
-            apply=apply,
-        )
-        self.context = context
-
-    async def run(self, turns: Sequence[Turn], earlier: Sequence[Said] = ()) -> MonitorState:
-        """Judge consecutive turns of one session in one call, and apply what was judged.
-
-        Raises EndpointError or AnswerError where no usable answer was to be had; then nothing
-        has changed.
-        """
-        result = await run_graph(self.graph, {"turns": turns, "earlier": earlier}, self.context)
-        done: MonitorState = result
-        return done
+    Memories that are nearly the same are added to those that are shown.
+    """
+    verdict = to_verdict(exchange, answer)
+    near = await knowledge.near_duplicates(verdict)
+    shown = exchange.shown
+    shown += [memory for memory in near.values() if memory not in shown]
+    return doubts(near, verdict, shown, exchange.brief.language)
 
 
 async def _known(knowledge: KnowledgeBase, turns: Sequence[Turn]) -> list[Memory]:
@@ -204,32 +181,23 @@ async def _known(knowledge: KnowledgeBase, turns: Sequence[Turn]) -> list[Memory
     return shown + [memory for memory in rest if memory.id in filled]
 
 
-def _said(turns: Sequence[Turn]) -> list[Said]:
-    return [said for turn in turns for said in turn.said()]
-
-
-def _heard(state: MonitorState) -> list[Said]:
-    """Return all messages of the talk that are known, the judged ones last."""
-    return [*state["earlier"], *_said(state["turns"])]
-
-
-def _likely(answer: MonitorAnswer | None, verdict: Verdict) -> list[str]:
-    """Return the memories that the judge expects to be needed next; handles of none are nothing."""
+def _likely(answer: MonitorAnswer, verdict: Verdict) -> list[str]:
+    """Return the ids of the memories that the judge expects to be needed next."""
     shown = verdict.shown or {}
-    named = dict.fromkeys(answer.next) if answer else {}
-    return [shown[handle] for handle in named if handle in shown][:MOST_LIKELY]
+    return [shown[handle] for handle in dict.fromkeys(answer.next) if handle in shown][:MOST_LIKELY]
 
 
-def _unknown_handles(answer: MonitorAnswer | None, shown: Sequence[Memory]) -> str:
+def unknown_handles(answer: MonitorAnswer, shown: Sequence[Memory]) -> str:
+    """Return a line for each handle in the answer that was not shown."""
     known = by_handle(shown)
-    unknown = [name for name in handles(answer) if name not in known] if answer else []
+    unknown = [name for name in handles(answer) if name not in known]
     return "".join(f"- {name} is none of the memories that were shown\n" for name in unknown)
 
 
-def _doubts(
+def doubts(
     near: Mapping[int, Memory], verdict: Verdict, shown: Sequence[Memory], language: str
 ) -> str:
-    """Return what the judge should think over: what is nearly known, not said, or too long."""
+    """Return a message about ops that are nearly known, not said, or too long; empty if none is."""
     told = [render("near", language, pairs=list_pairs(near, verdict, shown))] if near else []
     if groundless := _groundless(verdict, shown):
         told.append(render("unfounded", language, problems=groundless))
@@ -240,7 +208,7 @@ def _doubts(
 
 
 def _groundless(verdict: Verdict, shown: Sequence[Memory]) -> str:
-    """Return the ops that do not follow from what was said, and why; one per line."""
+    """Return a line for each op that does not follow from the talk, with the reason."""
     by_id, grounds, lines = {memory.id: memory for memory in shown}, Grounds(verdict), []
     for op in verdict.ops:
         ids = [(verdict.shown or {})[name] for name in named_ids(op)]
@@ -251,30 +219,34 @@ def _groundless(verdict: Verdict, shown: Sequence[Memory]) -> str:
     return "\n".join(lines)
 
 
-def _verdict(state: MonitorState, answer: MonitorAnswer) -> Verdict:
-    turns = state["turns"]
-    now, persona = turns[-1].at, state["persona"]
-    reading = ParseContext(
-        now=now,
-        zone=persona.zone,
-        speakers=persona.called,
-        keep_both=state["rounds"] > 1,
-    )
+def to_verdict(
+    exchange: Exchange,
+    answer: MonitorAnswer,
+    signed: Mapping[str, Any] = MappingProxyType({"by": Actor(who=ActorKind.MONITOR)}),
+    *,
+    keep_both: bool = False,
+) -> Verdict:
+    """Return the verdict of an answer; `signed` tells who judged, and the cost.
+
+    `keep_both`: the judge has seen the near duplicates, and adds its memories all the same.
+    """
+    turns, shown, persona = exchange.turns, exchange.shown, exchange.brief.persona
+    now, called = turns[-1].at, persona.called
+    reading = ParseContext(now=now, zone=persona.zone, speakers=called, keep_both=keep_both)
     return Verdict(
         id=verdict_id(turns),
         user_id=turns[0].user_id,
         agent_id=turns[0].agent_id,
         sphere=turns[0].sphere,
-        by=Actor(who=ActorKind.MONITOR, model=state["model"], prompt=state["prompt"]),
         at=now,
         reason=answer.reason,
         ops=to_ops(answer, reading),
-        shown={handle: memory.id for handle, memory in by_handle(state["shown"]).items()},
+        shown={handle: memory.id for handle, memory in by_handle(shown).items()},
         injected=frozenset(id for turn in turns for id in turn.injected),
-        said=tuple(_said(turns)),
-        earlier=tuple(state["earlier"][-EARLIER_SHOWN:]),
-        known=tuple(memory.content for memory in state["shown"]),
-        called=persona.called,
-        talk_since=talk_began(_heard(state)),
-        cost=asdict(state["usage"]),
+        said=tuple(exchange.said),
+        earlier=tuple(exchange.earlier[-EARLIER_SHOWN:]),
+        known=tuple(memory.content for memory in shown),
+        called=called,
+        talk_since=exchange.began,
+        **signed,
     )

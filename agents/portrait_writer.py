@@ -1,179 +1,222 @@
-"""ProfileWriter: the next portrait of a user, from the former one and what has come since.
+"""ProfileWriter: writes the next portrait of a user, from the former one and what came since.
 
-START -> gather -> write -> check -> apply -> END
-                     ^--------' once, if the answer was unusable, lost a detail or invented one
+One task (see `task`); an answer that loses or invents a detail goes back once, and a second one
+that loses a detail is unusable.
 """
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Sequence, Set as AbstractSet
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TypedDict
+from typing import Any
 
-from langgraph.runtime import Runtime
+from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.brief import NONE, clock
-from souffleur.agents.model.chat import Message, Usage
-from souffleur.agents.portrait_answer import (
-    PortraitAnswer,
-    Sources,
-    faults,
-    known_alone,
-    lost,
-    reason_of,
-    to_op,
-    unfounded,
-)
-from souffleur.agents.rounds import (
-    Context,
-    Update,
-    again,
-    ask,
-    begin,
-    compile_rounds,
-    run_graph,
-    settled,
-    unusable,
-)
+from souffleur.agents.fields import Many, Note, Remark
+from souffleur.agents.task import Brief, Context, Task, ask_task, unusable
 from souffleur.errors import AnswerError
-from souffleur.knowledge.forgetting.subject import Reader
+from souffleur.knowledge.forgetting.subject import Reader, Subject
 from souffleur.knowledge.identity import COMMON, agent_of
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Category, Memory, MemoryState
+from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
 from souffleur.knowledge.operation import (
     PURGED,
-    Actor,
     ActorKind,
-    LedgerEntry,
+    Add,
+    Importance,
+    Op,
     Refusal,
+    Update,
     Verdict,
     derive_id,
 )
 from souffleur.knowledge.portrait_rule import forgotten_in, without_forgotten
-from souffleur.knowledge.text.plain import single_line
+from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
+from souffleur.knowledge.privacy.secrets import find_secret
+from souffleur.knowledge.search.words import is_spaced, split
+from souffleur.knowledge.text import counting
+from souffleur.knowledge.text.details import Detail, missing
+from souffleur.knowledge.text.plain import is_blank, single_line
+from souffleur.knowledge.text.sentences import sentences
 from souffleur.prompts import render
 
 MAX_KNOWN_MEMORIES = 40
 """Maximum memories a portrait is written from: the core, then the most valuable."""
 MAX_EPISODES = 10
+MAX_PORTRAIT_LENGTH = 1900
+"""Maximum characters of a portrait."""
+PARAGRAPHS = range(3, 6)
 
 
-class PortraitState(TypedDict, total=False):
-    """One run: one user."""
+class Dropped(BaseModel):
+    """A detail of the former portrait that no longer holds."""
 
-    user_id: str
-    sphere: str
-    """The sphere of a persona that knows only its own, or the common one."""
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    detail: Remark
+    why: Remark
+
+
+class PortraitAnswer(BaseModel):
+    """A whole answer: the argument first."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    reason: Remark
+    name: Note = None
+    occupation: Note = None
+    paragraphs: list[str]
+    changes: Many[Remark] = []
+    dropped: Many[Dropped] = []
+
+    @property
+    def text(self) -> str:
+        """The narrative."""
+        return "\n\n".join(" ".join(paragraph.split()) for paragraph in self.paragraphs)
+
+    @property
+    def words(self) -> str:
+        """All texts of the answer that would be kept."""
+        dropped = [words for one in self.dropped for words in (one.detail, one.why)]
+        return "\n".join(
+            (self.text, self.name or "", self.occupation or "", *self.changes, *dropped)
+        )
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What a portrait is written from."""
+
     former: Memory | None
-    """The version in force; if none is, the latest in whatever state."""
-    episodes: Sequence[Memory]
-    """Episodes since the former version, oldest first."""
-    versions: int
-    """The highest number of a version so far."""
-    why: str
-    now: datetime
-    language: str
-    prompt: str
-    """Names and hashes of the prompts that the rules are from."""
-    sources: Sources
-    messages: list[Message]
-    answer: PortraitAnswer | None
-    problem: str
-    rounds: int
-    usage: Usage
-    model: str
-    outcomes: list[LedgerEntry]
+    """The version in force; if none is, the latest in whatever state. What was in it and is
+    forgotten is cut."""
+    material: str
+    """Memories and new episodes, as the model sees them."""
+    names: tuple[str, ...]
+    """Names known from memories."""
+    until: datetime
+    """When the newest episode ended."""
+    versions: int = 0
+    """How many there were, with those that were taken back."""
+    elsewhere: str = ""
+    """What a portrait may leave: the contents of all memories and episodes in force, and of
+    memories that are over or corrected."""
+
+    forgotten: Reader = field(default_factory=lambda: Reader(Subject()))
+    """Finds what was in the former portrait and is forgotten."""
 
 
-async def gather(state: PortraitState, runtime: Runtime[Context]) -> Update:
-    """Read what is known, and write the question."""
-    knowledge = runtime.context.knowledge
-    known = await _known(knowledge, state)
-    episodes = state["episodes"][-MAX_EPISODES:]
-    lines = "\n".join(f"- [{memory.kind}] {single_line(memory.content)}" for memory in known)
-    summaries = "\n\n".join(map(_tell, episodes))
-    spoken = f"{lines}\n{summaries}"
-    brief = await runtime.context.brief("portrait", state["user_id"], _latest_agent(state), spoken)
-    language = brief.language
-    reader = Reader(forgotten_in(state["former"], brief.persona.called))
-    former = without_forgotten(state["former"], reader) if state["former"] else None
-    sources = Sources(
-        former=former,
-        forgotten=reader,
-        material=f"{lines}\n\n{summaries}",
-        names=tuple(dict.fromkeys(name for memory in known for name in memory.entities)),
-        versions=state["versions"],
-        elsewhere="\n".join(map(_all_of, await _held(knowledge, state))),
-        until=max((episode.created_at for episode in episodes), default=state["now"]),
-    )
-    alone = "\n".join(f"- {one}" for one in await asyncio.to_thread(known_alone, sources))
-    question = render(
-        "sources",
-        language,
-        now=clock(state["now"], brief.persona.zone, language),
-        portrait=(former and _present(former)) or render("cold_start", language),
-        alone="\n\n" + render("alone", language, details=alone) if alone else "",
-        known=lines or NONE[language],
-        episodes=summaries or NONE[language],
-        without="",
-    )
-    return {
-        "language": language,
-        "sources": sources,
-        "prompt": brief.stamp,
-        **begin(brief.rules, question),
+def faults(
+    answer: PortraitAnswer, sources: Sources, withheld: AbstractSet[Group] = NEVER_KEPT
+) -> str:
+    """Return what makes the answer unusable, one fault per line; empty if nothing does.
+
+    It may hold no sensitive data of the `withheld` groups.
+    """
+    found = []
+    if len(answer.paragraphs) not in PARAGRAPHS:
+        found.append(f"paragraphs: must be three to five (there are {len(answer.paragraphs)})")
+    if any(map(is_blank, answer.paragraphs)):
+        found.append("paragraphs: one is empty")
+    if len(answer.text) > MAX_PORTRAIT_LENGTH:
+        found.append(f"paragraphs: longer than {MAX_PORTRAIT_LENGTH} characters in all")
+    if secret := find_secret(answer.words, withheld):
+        found.append(f"it holds {secret}: leave it out")
+    found += [
+        f"it tells what is not to be told, leave it out: {line!r}"
+        for paragraph in answer.paragraphs
+        for line in sources.forgotten.lines(paragraph)
+    ]
+    return "\n".join(f"- {fault}" for fault in found)
+
+
+def known_alone(sources: Sources) -> list[str]:
+    """Return the names, numbers and dates of the former portrait that are known nowhere else."""
+    return [one.text for one in _gone(sources, "")]
+
+
+def lost(answer: PortraitAnswer, sources: Sources) -> str:
+    """Return the names, numbers and dates of the former portrait that are known nowhere now.
+
+    A count or an age that follows from what is known is not lost.
+    """
+    dropped = [one.detail for one in answer.dropped]
+    kept = (answer.text, answer.name or "", answer.occupation or "")
+    gone = _gone(sources, "\n".join((*kept, *dropped)))
+    left = [one for one in gone if not any(_is_part(words, one) for words in dropped)]
+    return "\n".join(f"- {one.text}" for one in left)
+
+
+def unfounded(answer: PortraitAnswer, sources: Sources) -> str:
+    """Return names and numbers of the portrait that no source has.
+
+    Dates, counts and ages may follow from them.
+    """
+    known = "\n".join((sources.former.content if sources.former else "", sources.material))
+    alien = counting.unfounded(answer.text, known, sources.names, on=sources.until.date())
+    return "\n".join(f"- {one.text}" for one in alien)
+
+
+def to_op(answer: PortraitAnswer, sources: Sources) -> Op:
+    """Return the operation that writes the next version."""
+    former = sources.former
+    cut, told = sources.forgotten.cut, sources.forgotten.finds_or_may
+    dropped = [one for one in answer.dropped if not (told(one.detail) or told(one.why))]
+    fields: dict[str, Any] = {
+        "reason": reason_of(answer, sources),
+        "quote": "",
+        "content": answer.text,
+        "kind": Kind.FACT,
+        "importance": Importance.HIGH,
+        "data": {
+            "version": sources.versions + 1,
+            "name": cut(answer.name or "") or None,
+            "occupation": cut(answer.occupation or "") or None,
+            "changes": [one for one in answer.changes if not told(one)],
+            "dropped": [one.model_dump() for one in dropped],
+            "until": sources.until.isoformat(),
+        },
     }
+    if former and former.state in {MemoryState.ACTIVE, MemoryState.PENDING}:
+        return Update(target=former.id, **fields)
+    return Add(category=Category.PROFILE, **fields)
 
 
-async def write(state: PortraitState, runtime: Runtime[Context]) -> Update:
-    """Ask the model."""
-    return await ask(state, runtime.context.judge, PortraitAnswer, "portrait")
+def reason_of(answer: PortraitAnswer, sources: Sources) -> str:
+    """Return the reason without the sentences that may tell what is forgotten."""
+    told = sources.forgotten.finds_or_may
+    return "".join(one for one in sentences(answer.reason) if not told(one)).strip()
 
 
-async def check(state: PortraitState, runtime: Runtime[Context]) -> Update:
-    """Find what is unusable, lost or invented; say so to the model, once."""
-    answer, sources, language = state["answer"], state["sources"], state["language"]
-    problem = state["problem"] or (
-        faults(answer, sources, runtime.context.knowledge.withheld) if answer else ""
-    )
-    gone = await asyncio.to_thread(lost, answer, sources) if answer and not problem else ""
-    if problem:
-        return settled(state, problem, "repair_task")
-    if state["rounds"] > 1:
-        if gone:
-            raise unusable(state, f"lost without a reason:\n{gone}")
-        return {"problem": ""}
-    if gone:
-        return again(state, render("lost", language, details=gone))
-    alien = await asyncio.to_thread(unfounded, answer, sources) if answer else ""
-    if alien:
-        return again(state, render("unfounded", language, problems=alien))
-    return {"problem": ""}
+def _gone(sources: Sources, kept: str) -> list[Detail]:
+    """Return the details of the former portrait that neither the kept text nor a memory has."""
+    former, names = sources.former, sources.names
+    if former is None:
+        return []
+    on, known = former.created_at.date(), f"{kept}\n{sources.elsewhere}"
+    return [
+        one
+        for one in missing(former.content, known, names)
+        if not counting.follows(one, former.content, known, names, on=on)
+    ]
 
 
-async def apply(state: PortraitState, runtime: Runtime[Context]) -> Update:
-    """Write the next version."""
-    verdict, knowledge = _verdict(state), runtime.context.knowledge
-    outcomes = await knowledge.apply(verdict)
-    if outcomes[0].details == PURGED:  # such a version was written before, and erased
-        anew = derive_id("portrait", verdict.id, state["now"].isoformat())
-        outcomes = await knowledge.apply(verdict.model_copy(update={"id": anew}))
-    return {"outcomes": outcomes}
+def _is_part(words: str, detail: Detail) -> bool:
+    """Return whether the words are part of a detail, as `Roux` of `Ann Roux`; letters are not."""
+    part, whole = _tokens(words), _tokens(detail.text)
+    says = len(part) > 1 or (len(part) == 1 and is_spaced(part[0]))
+    return says and any(whole[at : at + len(part)] == part for at in range(len(whole)))
+
+
+def _tokens(text: str) -> list[str]:
+    return [token for run in split(text) for token in run]
 
 
 class ProfileWriter:
-    """The graph, compiled once."""
+    """Writes portraits."""
 
     def __init__(self, context: Context) -> None:
-        self.graph = compile_rounds(
-            "profile-writer",
-            PortraitState,
-            Context,
-            gather=gather,
-            ask=write,
-            check=check,
-            apply=apply,
-        )
         self.context = context
 
     async def run(
@@ -189,42 +232,118 @@ class ProfileWriter:
     ) -> Memory:
         """Write the next version of a portrait, and return it.
 
-        `former` is the version in force, or else the latest; `episodes` are those since then;
-        `versions` is the highest number of a version so far. Raises EndpointError or AnswerError
-        if no usable answer was to be had; then nothing has changed.
+        `former` is the version in force, or else the latest; `episodes` are those since then,
+        oldest first; `versions` is the highest number of a version so far; `sphere` is the common
+        one, or that of a persona that knows only its own. Raises EndpointError or AnswerError if
+        there was no usable answer; then nothing has changed.
         """
-        given: PortraitState = {"user_id": user_id, "former": former, "episodes": episodes}
-        given |= {"versions": versions, "why": why, "now": now, "sphere": sphere}
-        state = await run_graph(self.graph, given, self.context)
-        (written,) = state["outcomes"]
+        knowledge = self.context.knowledge
+        known = await _known(knowledge, user_id, now, sphere)
+        episodes = episodes[-MAX_EPISODES:]
+        lines = "\n".join(f"- [{memory.kind}] {single_line(memory.content)}" for memory in known)
+        summaries = "\n\n".join(map(_tell, episodes))
+        agent_id = agent_of(sphere) or _latest_agent(former, episodes)
+        brief = await self.context.brief("portrait", user_id, agent_id, f"{lines}\n{summaries}")
+        reader = Reader(forgotten_in(former, brief.persona.called))
+        sources = Sources(
+            former=without_forgotten(former, reader) if former else None,
+            forgotten=reader,
+            material=f"{lines}\n\n{summaries}",
+            names=tuple(dict.fromkeys(name for memory in known for name in memory.entities)),
+            versions=versions,
+            elsewhere="\n".join(map(_all_of, await _held(knowledge, user_id, sphere))),
+            until=max((episode.created_at for episode in episodes), default=now),
+        )
+        portrait = sources.former and _present(sources.former)
+        alone = "\n".join(f"- {one}" for one in await asyncio.to_thread(known_alone, sources))
+        question = render(
+            "sources",
+            brief.language,
+            now=clock(now, brief.persona.zone, brief.language),
+            portrait=portrait or render("cold_start", brief.language),
+            alone="\n\n" + render("alone", brief.language, details=alone) if alone else "",
+            known=lines or NONE[brief.language],
+            episodes=summaries or NONE[brief.language],
+            without="",
+        )
+        answer, signed = await self._ask(brief, question, sources)
+        # The revision: a version that was taken back does not stand for the next one.
+        after = (former.id, former.revision) if former else ("",)
+        verdict = Verdict(
+            id=derive_id("portrait", user_id, *after, *filter(None, [sphere])),
+            user_id=user_id,
+            agent_id=agent_of(sphere) or "default",
+            sphere=sphere,
+            at=now,
+            reason=f"{why}; {reason_of(answer, sources)}",
+            ops=(to_op(answer, sources),),
+            **signed,
+        )
+        return await self._apply(verdict, former)
+
+    async def _ask(
+        self, brief: Brief, question: str, sources: Sources
+    ) -> tuple[PortraitAnswer, dict[str, Any]]:
+        """Return the usable answer, and the fields of a verdict that are signed."""
+        language, withheld = brief.language, self.context.knowledge.withheld
+
+        async def doubt(answer: PortraitAnswer) -> str:
+            if gone := await asyncio.to_thread(lost, answer, sources):
+                return render("lost", language, details=gone)
+            alien = await asyncio.to_thread(unfounded, answer, sources)
+            return alien and render("unfounded", language, problems=alien)
+
+        answered = await ask_task(
+            self.context.judge,
+            Task(
+                "portrait",
+                brief.rules,
+                language,
+                question,
+                PortraitAnswer,
+                fault=lambda answer: faults(answer, sources, withheld),
+                doubt=doubt,
+                repair="repair_task",
+            ),
+        )
+        answer = answered.value
+        if answered.rounds > 1 and (gone := await asyncio.to_thread(lost, answer, sources)):
+            problem = f"lost without a reason:\n{gone}"
+            raise unusable(answered.messages, answered.usage, problem)
+        return answer, answered.signed(ActorKind.PROFILE_WRITER, brief.stamp)
+
+    async def _apply(self, verdict: Verdict, former: Memory | None) -> Memory:
+        (written,) = await self.context.knowledge.apply(verdict)
+        if written.details == PURGED:  # this version was written before, and erased
+            anew = derive_id("portrait", verdict.id, verdict.at.isoformat())
+            verdict = verdict.model_copy(update={"id": anew})
+            (written,) = await self.context.knowledge.apply(verdict)
         if written.refused is Refusal.USELESS and former:  # it still says all there is to say
             return former
         if written.refused:
             raise AnswerError(f"the portrait was refused: {written.detail}")
-        version: Memory = written.changes[0].after
-        return version
+        return written.changes[0].after
 
 
-def _latest_agent(state: PortraitState) -> str:
+def _latest_agent(former: Memory | None, episodes: Sequence[Memory]) -> str:
     """Return the persona that talked with the user last, according to the episodes."""
-    if own := agent_of(state["sphere"]):
-        return own
-    latest = [*filter(None, [state["former"]]), *state["episodes"]][-1:]
+    latest = [*filter(None, [former]), *episodes][-1:]
     return latest[0].agent_id if latest else "default"
 
 
-async def _held(knowledge: KnowledgeBase, state: PortraitState) -> list[Memory]:
+async def _held(knowledge: KnowledgeBase, user_id: str, sphere: str) -> list[Memory]:
     """Return the memories and episodes that may hold what leaves the portrait.
 
-    Those that are over or corrected are among them: why their details leave is known.
+    Memories that are over or corrected are among them: why their details leave is known.
     """
     kept = (MemoryState.ACTIVE, MemoryState.SUPERSEDED)
-    held = await knowledge.list(state["user_id"], states=kept, sphere=state["sphere"])
+    held = await knowledge.list(user_id, states=kept, sphere=sphere)
     return [memory for memory in held if memory.category is not Category.PROFILE]
 
 
-async def _known(knowledge: KnowledgeBase, state: PortraitState) -> list[Memory]:
-    user_id, now, sphere = state["user_id"], state["now"], state["sphere"]
+async def _known(
+    knowledge: KnowledgeBase, user_id: str, now: datetime, sphere: str
+) -> list[Memory]:
     core = await knowledge.list(user_id, category=Category.CORE, now=now, sphere=sphere)
     best = await knowledge.most_valuable(user_id, limit=MAX_KNOWN_MEMORIES, now=now, sphere=sphere)
     every = {memory.id: memory for memory in (*core, *best)}
@@ -247,26 +366,3 @@ def _present(portrait: Memory) -> str:
     named = (portrait.data.get(key) for key in ("name", "occupation"))
     head = [single_line(str(name)) for name in named if name]
     return "\n\n".join([*([" / ".join(head)] if head else []), portrait.content])
-
-
-def _verdict(state: PortraitState) -> Verdict:
-    answer, sources = state["answer"], state["sources"]
-    assert answer is not None
-    op = to_op(answer, sources)
-    # As it is now: a version that was taken back does not stand for the next one.
-    after = (sources.former.id, sources.former.revision) if sources.former else ("",)
-    return Verdict(
-        id=derive_id("portrait", state["user_id"], *after, *filter(None, [state["sphere"]])),
-        user_id=state["user_id"],
-        agent_id=agent_of(state["sphere"]) or "default",
-        sphere=state["sphere"],
-        by=Actor(
-            who=ActorKind.PROFILE_WRITER,
-            model=state["model"],
-            prompt=state["prompt"],
-        ),
-        at=state["now"],
-        reason=f"{state['why']}; {reason_of(answer, sources)}",
-        ops=(op,),
-        cost=asdict(state["usage"]),
-    )

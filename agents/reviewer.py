@@ -20,15 +20,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 from souffleur.agents.brief import NONE, Persona, clock
 from souffleur.agents.fields import MAX_REMARK_LENGTH, Note, Remark, shorten
 from souffleur.agents.model.chat import Message, Usage
-from souffleur.agents.rounds import (
-    Context,
-    Update,
-    again,
-    ask,
-    begin,
-    run_graph,
-    unusable,
-)
+from souffleur.agents.task import Context, Update, again, ask_once, begin, run_graph, unusable
 from souffleur.knowledge.decay import has_faded
 from souffleur.knowledge.identity import reading_sphere
 from souffleur.knowledge.memory import Due, Memory
@@ -210,7 +202,7 @@ async def think(state: ReviewState, runtime: Runtime[Context]) -> Update:
     """Ask the model; an unusable answer is asked again, once."""
     round_ = state["searches"] + 1
     expected = answer_type(state["due"], round_)
-    update = await ask(state, runtime.context.judge, expected, "review")
+    update = await ask_once(state, runtime.context.judge, expected, "review")
     problem = update["problem"] or fault(update["answer"])
     if not problem:
         return update
@@ -218,7 +210,7 @@ async def think(state: ReviewState, runtime: Runtime[Context]) -> Update:
         question = render("repair_review", state["language"], problem=problem)
         return {**update, **again({**state, **update}, question), "repaired": True}
     if round_ < MAX_REVIEW_ROUNDS:
-        raise unusable(update, problem)
+        raise unusable(update["messages"], update["usage"], problem)
     step = shorten(f"{update['messages'][-1].content} | {problem}", MAX_REMARK_LENGTH)
     kept = ReviewAnswer(reason=UNDECIDED, action=Action.KEEP)
     return {**update, "answer": kept, "problem": "", "trail": (*state["trail"], step)}

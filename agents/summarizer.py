@@ -1,140 +1,144 @@
-"""ConversationSummarizer: talk that has left the window becomes an episode.
+"""ConversationSummarizer: makes an episode of talk that has left the window.
 
-START -> gather -> write -> check -> apply -> END
-                     ^--------' once, if the answer was unusable or not founded on the talk
+One task (see `task`); an answer that names what nobody said goes back once.
 """
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import asdict
-from typing import TypedDict
+from collections.abc import Sequence, Set as AbstractSet
+from typing import Any
+from zoneinfo import ZoneInfo
 
-from langgraph.runtime import Runtime
+from pydantic import BaseModel, ConfigDict
 
-from souffleur.agents.brief import NONE, Persona, clock, talk, turns_to_judge
-from souffleur.agents.episode import EpisodeAnswer, faults, to_ops, unfounded
-from souffleur.agents.model.chat import Message, Usage
-from souffleur.agents.rounds import (
-    Context,
-    Update,
-    again,
-    ask,
-    begin,
-    compile_rounds,
-    run_graph,
-    settled,
-)
+from souffleur.agents.brief import NONE, clock, talk, turns_to_judge
+from souffleur.agents.fields import Cues, Many, Names, Note, Remark
+from souffleur.agents.task import Brief, Context, Task, ask_task
 from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.operation import (
     Actor,
     ActorKind,
+    Add,
     Forget,
     LedgerEntry,
+    Op,
     Refusal,
+    Update,
     Verdict,
     derive_id,
 )
+from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
+from souffleur.knowledge.privacy.secrets import find_secret
 from souffleur.knowledge.session import MIN_EPISODE_MESSAGES, Segment
-from souffleur.knowledge.text.plain import single_line
+from souffleur.knowledge.text import counting
+from souffleur.knowledge.text.plain import is_blank, single_line
 from souffleur.knowledge.turn import Turn
 from souffleur.prompts import render
 
-
-class SummaryState(TypedDict, total=False):
-    """One run: one segment."""
-
-    segment: Segment
-    turns: Sequence[Turn]
-    """The turns of the segment that are not hidden, oldest first."""
-    former: Memory | None
-    """The episode written from an earlier version of the segment, if it is in force."""
-    persona: Persona
-    language: str
-    prompt: str
-    """Names and hashes of the prompts that the rules are from."""
-    messages: list[Message]
-    answer: EpisodeAnswer | None
-    problem: str
-    rounds: int
-    usage: Usage
-    model: str
-    outcomes: list[LedgerEntry]
+MAX_FIELD_LENGTH = 400
+"""Maximum characters of an episode's line, and of each of its facts."""
+MAX_FACTS = 8
+MADE = frozenset({"ADD", "UPDATE"})
+"""Ops that write an episode."""
+TOPICS = range(3, 6)
 
 
-async def gather(state: SummaryState, runtime: Runtime[Context]) -> Update:
-    """Read the talk, and write the question."""
-    knowledge, segment, turns = runtime.context.knowledge, state["segment"], state["turns"]
-    spoken = "\n".join(turn.user for turn in turns)
-    brief = await runtime.context.brief("episode", segment.user_id, segment.agent_id, spoken)
-    persona, language = brief.persona, brief.language
-    before = await _before(knowledge, segment)
-    question = render(
-        "stretch",
-        language,
-        since=clock(segment.since, persona.zone, language),
-        until=clock(segment.at, persona.zone, language),
-        before=single_line(before.content) if before else NONE[language],
-        talk=turns_to_judge(turns, persona, language),
+class EpisodeAnswer(BaseModel):
+    """A whole answer: the argument first."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    reason: Remark
+    small_talk: bool
+    line: str = ""
+    topics: Names = []
+    intent: Remark = ""
+    tone: Remark = ""
+    key_facts: Many[str] = []
+    unresolved: Note = None
+    cues: Cues = []
+
+
+def faults(answer: EpisodeAnswer, withheld: AbstractSet[Group] = NEVER_KEPT) -> str:
+    """Return what makes the answer unusable, one fault per line; empty if nothing does.
+
+    It may hold no sensitive data of the `withheld` groups.
+    """
+    if answer.small_talk:
+        return ""
+    texts = (
+        *(answer.line, answer.intent, answer.tone, answer.unresolved or ""),
+        *answer.key_facts,
+        *answer.topics,
     )
-    return {
-        "persona": persona,
-        "language": language,
-        "former": await _former(knowledge, segment),
-        "prompt": brief.stamp,
-        **begin(brief.rules, question),
+    secrets = {secret for text in texts if (secret := find_secret(text, withheld))}
+    found = [f"it holds {secret}: leave it out" for secret in sorted(secrets)]
+    if is_blank(answer.line):
+        found.append("line: is empty, and it is no small talk")
+    if len(answer.line) > MAX_FIELD_LENGTH:
+        found.append(f"line: is longer than {MAX_FIELD_LENGTH} characters")
+    if any(map(is_blank, answer.key_facts)):
+        found.append("key_facts: one is empty")
+    if any(len(fact) > MAX_FIELD_LENGTH for fact in answer.key_facts):
+        found.append(f"key_facts: one is longer than {MAX_FIELD_LENGTH} characters")
+    if len(answer.topics) not in TOPICS:
+        found.append(f"topics: must be three to five (there are {len(answer.topics)})")
+    return "\n".join(f"- {fault}" for fault in found)
+
+
+def unfounded(answer: EpisodeAnswer, said: str) -> str:
+    """Return names and numbers of the answer that are not in the talk.
+
+    Dates and counts may follow from it.
+    """
+    text = "\n".join((answer.line, *answer.key_facts, answer.unresolved or ""))
+    return "\n".join(f"- {one.text}" for one in counting.unfounded(text, said))
+
+
+def to_ops(
+    answer: EpisodeAnswer, segment: Segment, former: Memory | None, zone: ZoneInfo
+) -> tuple[Op, ...]:
+    """Return the operation for an answer; none for small talk.
+
+    `former` is the episode written from an earlier version of the segment.
+    """
+    if answer.small_talk:
+        return (Forget(target=former.id, reason=answer.reason),) if former else ()
+    fields: dict[str, Any] = {
+        "reason": answer.reason,
+        "quote": "",
+        "content": f"[{segment.since.astimezone(zone):%Y-%m-%d %H:%M}] {single_line(answer.line)}",
+        "kind": Kind.MOMENT,
+        "topics": tuple(answer.topics),
+        "cues": tuple(answer.cues),
+        "valid_from": segment.since,
+        "data": {
+            "segment_id": segment.id,
+            "session_id": segment.session_id,
+            "messages": segment.messages,
+            "intent": answer.intent,
+            "tone": answer.tone,
+            "key_facts": [single_line(fact) for fact in answer.key_facts[:MAX_FACTS]],
+            "unresolved": answer.unresolved,
+        },
     }
-
-
-async def write(state: SummaryState, runtime: Runtime[Context]) -> Update:
-    """Ask the model."""
-    return await ask(state, runtime.context.judge, EpisodeAnswer, "episode")
-
-
-async def check(state: SummaryState, runtime: Runtime[Context]) -> Update:
-    """Find what makes the answer unusable, or what nobody said; report it to the model, once."""
-    answer, language, first = state["answer"], state["language"], state["rounds"] == 1
-    problem = state["problem"] or (
-        faults(answer, runtime.context.knowledge.withheld) if answer else ""
-    )
-    if problem:
-        return settled(state, problem)
-    if answer and first:
-        said = [said for turn in state["turns"] for said in turn.said()]
-        talked = talk(said, state["persona"], language)
-        alien = await asyncio.to_thread(unfounded, answer, talked)  # long texts take a while
-        if alien:
-            return again(state, render("unfounded", language, problems=alien))
-    return {"problem": ""}
-
-
-async def apply(state: SummaryState, runtime: Runtime[Context]) -> Update:
-    """Write the episode, or nothing if it was small talk."""
-    verdict = _verdict(state)
-    return {"outcomes": await runtime.context.knowledge.apply(verdict) if verdict.ops else []}
+    if former:
+        return (Update(target=former.id, **fields),)
+    return (Add(category=Category.EPISODE, **fields),)
 
 
 class ConversationSummarizer:
-    """The graph, compiled once."""
+    """Writes episodes."""
 
     def __init__(self, context: Context) -> None:
-        self.graph = compile_rounds(
-            "conversation-summarizer",
-            SummaryState,
-            Context,
-            gather=gather,
-            ask=write,
-            check=check,
-            apply=apply,
-        )
         self.context = context
 
     async def run(self, segment: Segment) -> str | None:
         """Summarise a segment; return the id of its episode, `None` if it deserves none.
 
         A segment whose episode is written already costs no call. Raises EndpointError or
-        AnswerError if no usable answer was given; then nothing has changed.
+        AnswerError if there was no usable answer; then nothing has changed.
         """
         knowledge = self.context.knowledge
         episode_id = derive_id("memory", episode_verdict_id(segment), 0)
@@ -148,16 +152,69 @@ class ConversationSummarizer:
             if any(turn.hidden and not turn.expunged for turn in held):  # forgotten meanwhile
                 await knowledge.apply(_withdrawal(former, segment))
                 return None
-            return former.id  # what is left of its words does not tell it anew
+            return former.id  # the turns that are left do not tell it anew
         if short:
             return None
-        state = await run_graph(self.graph, {"segment": segment, "turns": turns}, self.context)
-        made = [entry for entry in state["outcomes"] if entry.op in {"ADD", "UPDATE"}]
-        if made and made[0].refused is Refusal.USELESS and segment.episode_id:
+        made = [entry for entry in await self._write(segment, turns) if entry.op in MADE]
+        if not made:
+            return None
+        if made[0].refused is Refusal.USELESS and segment.episode_id:
             return segment.episode_id  # summarised again, it says the same
-        if made and made[0].refused:
+        if made[0].refused:
             raise AnswerError(f"the episode was refused: {made[0].detail}")
-        return made[0].changes[0].after.id if made else None
+        return made[0].changes[0].after.id
+
+    async def _write(self, segment: Segment, turns: Sequence[Turn]) -> list[LedgerEntry]:
+        """Write the episode; small talk has no ledger entry, or a FORGET of a former episode."""
+        context, knowledge = self.context, self.context.knowledge
+        spoken = "\n".join(turn.user for turn in turns)
+        brief = await context.brief("episode", segment.user_id, segment.agent_id, spoken)
+        before = await _before(knowledge, segment)
+        former = await _former(knowledge, segment)
+
+        async def doubt(answer: EpisodeAnswer) -> str:
+            said = [said for turn in turns for said in turn.said()]
+            talked = talk(said, brief.persona, brief.language)
+            alien = await asyncio.to_thread(unfounded, answer, talked)  # texts may be long
+            return alien and render("unfounded", brief.language, problems=alien)
+
+        answered = await ask_task(
+            context.judge,
+            Task(
+                "episode",
+                brief.rules,
+                brief.language,
+                question(segment, turns, before, brief),
+                EpisodeAnswer,
+                fault=lambda answer: faults(answer, knowledge.withheld),
+                doubt=doubt,
+            ),
+        )
+        ops = to_ops(answered.value, segment, former, brief.persona.zone)
+        verdict = Verdict(
+            id=episode_verdict_id(segment),
+            user_id=segment.user_id,
+            agent_id=segment.agent_id,
+            sphere=segment.sphere,
+            at=segment.at,
+            reason=answered.value.reason,
+            ops=ops,
+            **answered.signed(ActorKind.SUMMARIZER, brief.stamp),
+        )
+        return await knowledge.apply(verdict) if ops else []
+
+
+def question(segment: Segment, turns: Sequence[Turn], before: Memory | None, brief: Brief) -> str:
+    """Return the question about a segment; `before` is the episode before it."""
+    persona, language = brief.persona, brief.language
+    return render(
+        "stretch",
+        language,
+        since=clock(segment.since, persona.zone, language),
+        until=clock(segment.at, persona.zone, language),
+        before=single_line(before.content) if before else NONE[language],
+        talk=turns_to_judge(turns, persona, language),
+    )
 
 
 def episode_verdict_id(segment: Segment) -> str:
@@ -190,24 +247,4 @@ def _withdrawal(former: Memory, segment: Segment) -> Verdict:
         by=Actor(who=ActorKind.SUMMARIZER),
         at=segment.at,
         ops=(Forget(target=former.id, reason="most of what it was told from is forgotten"),),
-    )
-
-
-def _verdict(state: SummaryState) -> Verdict:
-    segment, answer = state["segment"], state["answer"]
-    assert answer is not None
-    return Verdict(
-        id=episode_verdict_id(segment),
-        user_id=segment.user_id,
-        agent_id=segment.agent_id,
-        sphere=segment.sphere,
-        by=Actor(
-            who=ActorKind.SUMMARIZER,
-            model=state["model"],
-            prompt=state["prompt"],
-        ),
-        at=segment.at,
-        reason=answer.reason,
-        ops=to_ops(answer, segment, state["former"], state["persona"].zone),
-        cost=asdict(state["usage"]),
     )

@@ -23,8 +23,8 @@ from bench.model_source import open_source, source_settings
 from souffleur.agents.brief import Persona
 from souffleur.agents.model.recording import Recorder, prune
 from souffleur.agents.reviewer import MemoryReviewer
-from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
+from souffleur.agents.task import Context
 from souffleur.evals.scratch import scratch
 from souffleur.knowledge import decay
 from souffleur.knowledge.memory import Evidence, Kind, Memory, Speaker

@@ -15,8 +15,8 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.brief import NONE, clock
-from souffleur.agents.rounds import ask_with_repair
 from souffleur.agents.structured_chat import StructuredChat
+from souffleur.agents.task import Task, ask_task
 from souffleur.evals.expectation import Op
 from souffleur.evals.result import ErrorType, Mark, OpRecord, OpStatus, Step
 from souffleur.evals.scoring import WRITING_OPS, Entailments
@@ -151,11 +151,5 @@ async def _ask(
     judge: StructuredChat, rules: str, question: str, language: str, answer: type[T], script: Script
 ) -> T:
     names: Mapping[str, str] = {"user": script.user.title, "assistant": script.assistant.name}
-    return await ask_with_repair(
-        judge,
-        render(rules, language, **names),
-        question,
-        answer,
-        name=REQUEST_NAME,
-        language=language,
-    )
+    task = Task(REQUEST_NAME, render(rules, language, **names), language, question, answer)
+    return (await ask_task(judge, task)).value

@@ -84,9 +84,9 @@ def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock:
     from souffleur.agents.monitor import KnowledgeMonitor
     from souffleur.agents.portrait_writer import ProfileWriter
     from souffleur.agents.reviewer import MemoryReviewer
-    from souffleur.agents.rounds import Context
     from souffleur.agents.structured_chat import StructuredChat
     from souffleur.agents.summarizer import ConversationSummarizer
+    from souffleur.agents.task import Context
 
     judge = StructuredChat(chat, form=settings.answer_form)
     refuses_special = settings.special == "refuse"

@@ -6,7 +6,6 @@ from string import Template
 
 import pytest
 
-from souffleur.agents.monitor import KnowledgeMonitor
 from souffleur.errors import PromptError
 from souffleur.prompts import LANGUAGES, language_of, render, stamp, written_in
 from souffleur.recall.tokens import estimate_tokens
@@ -93,13 +92,3 @@ def test_a_stamp_changes_with_the_words() -> None:
 def test_the_language_is_what_is_spoken(text: str, language: str) -> None:
     """Chinese gets Chinese prompts, all else English ones."""
     assert language_of(text) == language
-
-
-def test_the_graph_is_the_picture() -> None:
-    """The monitor's nodes are those its docstring draws."""
-    from souffleur.agents import monitor
-
-    assert monitor.__doc__ is not None
-    for node in ("gather", "judge", "check", "apply"):
-        assert node in monitor.__doc__
-    assert KnowledgeMonitor.__doc__

@@ -11,9 +11,9 @@ from bench.portraits.life import Learnt, Life, LifeStep, Statement, Talked
 from souffleur.agents.brief import Persona
 from souffleur.agents.model.chat import Chat, Form, Reply, Request
 from souffleur.agents.portrait_writer import ProfileWriter
-from souffleur.agents.rounds import Context, ask_with_repair
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.agents.summarizer import ConversationSummarizer
+from souffleur.agents.task import Context, Task, ask_task
 from souffleur.errors import AnswerError
 from souffleur.evals.fixture import stored_memory
 from souffleur.evals.llm_judge import REQUEST_NAME, EntailmentAnswer
@@ -108,10 +108,8 @@ async def find_wrong(
 
     async def holds(one: Statement) -> bool:
         question = render("entailment_question", language, sentence=one.says, content=portrait)
-        answer = await ask_with_repair(
-            chat, rules, question, EntailmentAnswer, name=REQUEST_NAME, language=language
-        )
-        return answer.says
+        task = Task(REQUEST_NAME, rules, language, question, EntailmentAnswer)
+        return (await ask_task(chat, task)).value.says
 
     found = await asyncio.gather(*map(holds, statements))
     return [one for one, said in zip(statements, found, strict=True) if one.holds != said]

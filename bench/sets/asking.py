@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict
 from bench.sets.conversation import Question
 from souffleur.agents.brief import clock as as_clock
 from souffleur.agents.model.chat import Chat, Message, Request
-from souffleur.agents.rounds import ask_with_repair
 from souffleur.agents.structured_chat import StructuredChat
+from souffleur.agents.task import Task, ask_task
 from souffleur.errors import AnswerError
 from souffleur.prompts import language_of, render
 from souffleur.settings import Settings
@@ -101,10 +101,9 @@ async def grade_replies(
         question = render("grade_question", language, question=asked, gold=gold, replies=listed)
         rules = render("grade", language)
         with suppress(AnswerError):
-            given = await ask_with_repair(
-                judge, rules, question, Grades, name="grade", language=language
-            )
-            graded = {one.answer.strip(" :.").upper(): one for one in given.grades}
+            task = Task("grade", rules, language, question, Grades)
+            grades = (await ask_task(judge, task)).value.grades
+            graded = {one.answer.strip(" :.").upper(): one for one in grades}
     nothing = Grade(answer="", reason="there was no reply", right=False)
     return [graded.get(letters[reply]) if reply else nothing for reply in replies]
 

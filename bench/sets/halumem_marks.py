@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict
 
 from bench.sets.halumem_scores import Change, Covered, Extracted, Point, Score, Updated
 from souffleur.agents.brief import NONE
-from souffleur.agents.rounds import ask_with_repair
 from souffleur.agents.structured_chat import StructuredChat
+from souffleur.agents.task import Task, ask_task
 from souffleur.errors import AnswerError
 from souffleur.prompts import Language, language_of, render
 
@@ -221,14 +221,9 @@ class Marker:
 
         async with self._slots:
             with suppress(AnswerError):  # what is missing twice has no mark
-                await ask_with_repair(
+                await ask_task(
                     self._judge,
-                    rules,
-                    part.question,
-                    answer,
-                    name=name,
-                    language=result.language,
-                    fault=missing,
+                    Task(name, rules, result.language, part.question, answer, fault=missing),
                 )
         return marks
 

@@ -11,8 +11,8 @@ from bench.situations.situation import LifeMemory, SaidBefore, Situation
 from souffleur.agents.brief import NONE, clock
 from souffleur.agents.fields import Remark
 from souffleur.agents.model.chat import Chat
-from souffleur.agents.rounds import ask_with_repair
 from souffleur.agents.structured_chat import StructuredChat
+from souffleur.agents.task import Task, ask_task
 from souffleur.api import Souffleur
 from souffleur.errors import RecordingError
 from souffleur.evals.expectation import occurs
@@ -157,10 +157,8 @@ async def mark_bearing(situation: Situation, chat: StructuredChat) -> frozenset[
         message=f"{situation.user}: {situation.message}",
     )
     rules = render("bears", language, user=situation.user, assistant=situation.assistant)
-    answer = await ask_with_repair(
-        chat, rules, question, BearsAnswer, name="bears", language=language
-    )
-    return frozenset(handle.strip().casefold() for handle in answer.bears)
+    answered = await ask_task(chat, Task("bears", rules, language, question, BearsAnswer))
+    return frozenset(handle.strip().casefold() for handle in answered.value.bears)
 
 
 def _settings(situation: Situation, settings: Settings, folder: object) -> Settings:

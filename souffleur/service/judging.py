@@ -243,9 +243,8 @@ class Judge:
         if not turns:
             return
         earlier = await knowledge.known.journal.messages_before(turns[0], limit=self._window)
-        state = await self._parts.needed_agents.monitor.run(turns, earlier)
-        answer = state["answer"]
-        if answer and answer.big:
+        judged = await self._parts.needed_agents.monitor.run(turns, earlier)
+        if judged.answer.big:
             status = await knowledge.sessions.portrait_status(turns[0].user_id, turns[0].sphere)
             await knowledge.sessions.save_portrait_status(status.model_copy(update={"big": True}))
         for turn in turns:

@@ -7,8 +7,8 @@ import pytest
 from souffleur.agents.boundary_linker import BoundaryLinker
 from souffleur.agents.brief import Persona
 from souffleur.agents.model.chat import Chat
-from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
+from souffleur.agents.task import Context
 from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.boundaries import MAX_MEMORIES, BoundaryTask
 from souffleur.knowledge.knowledge_base import KnowledgeBase

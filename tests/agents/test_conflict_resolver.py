@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, strategies as st
 
-from souffleur.agents import conflict_resolver as arbiter
 from souffleur.agents.brief import Persona
 from souffleur.agents.conflict_resolver import (
     ConflictResolver,
@@ -21,8 +20,8 @@ from souffleur.agents.conflict_resolver import (
     to_op,
 )
 from souffleur.agents.model.chat import Chat, Reply, Request
-from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
+from souffleur.agents.task import Context
 from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.conflict_sets import ConflictSet, conflict_verdict_id, find_conflict_sets
 from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -495,10 +494,3 @@ async def test_chinese_memories_are_asked_about_in_chinese(tmp_path: Path) -> No
 def test_the_rules_are_short(language: str) -> None:
     """The fixed part stays under 500 tokens, as estimated for unknown models."""
     assert estimate_tokens(render("arbitrate", language, user="Ann", assistant="Mo")) < 500
-
-
-def test_the_graph_is_the_picture() -> None:
-    """The nodes are those the docstring draws."""
-    assert arbiter.__doc__ is not None
-    for node in ("gather", "judge", "check", "apply"):
-        assert node in arbiter.__doc__

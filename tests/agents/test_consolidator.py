@@ -8,7 +8,6 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from souffleur.agents import consolidator
 from souffleur.agents.brief import Persona
 from souffleur.agents.consolidator import (
     Consolidator,
@@ -19,8 +18,8 @@ from souffleur.agents.consolidator import (
     unfaithful,
 )
 from souffleur.agents.model.chat import Chat, Reply, Request
-from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
+from souffleur.agents.task import Context
 from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.grouping import find_groups
 from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -405,10 +404,3 @@ async def test_chinese_memories_are_asked_about_in_chinese(tmp_path: Path) -> No
 def test_the_rules_are_short(language: str) -> None:
     """The fixed part stays under 500 tokens, as estimated for unknown models."""
     assert estimate_tokens(render("consolidate", language, user="Ann", assistant="Mo")) < 500
-
-
-def test_the_graph_is_the_picture() -> None:
-    """The nodes are those the docstring draws."""
-    assert consolidator.__doc__ is not None
-    for node in ("gather", "write", "check", "apply"):
-        assert node in consolidator.__doc__

@@ -6,8 +6,8 @@ import pytest
 
 from souffleur.agents.brief import Persona
 from souffleur.agents.monitor import EARLIER_SHOWN, LONG, MOST_SHOWN, KnowledgeMonitor
-from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
+from souffleur.agents.task import Context
 from souffleur.errors import AnswerError
 from souffleur.knowledge.decay import plan_expiry
 from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -28,7 +28,7 @@ async def test_what_is_judged_worth_keeping_is_kept(base: KnowledgeBase) -> None
     (kept,) = await base.list("ann")
     assert kept.content == "Ann has a cat called Tofu."
     assert kept.evidence[0].quote == "my cat Tofu"
-    (outcome,) = done["outcomes"]
+    (outcome,) = done.outcomes
     assert outcome.by.model == "scripted"
     assert outcome.by.prompt.startswith("monitor.en@")
 
@@ -37,7 +37,7 @@ async def test_small_talk_leaves_no_trace(base: KnowledgeBase) -> None:
     """A SKIP changes nothing, and is in the ledger with its reason."""
     done = await monitor(base, Scripted([SKIP])).run([turn("haha", "hehe")])
     assert await base.list("ann") == []
-    assert [(o.op, o.reason) for o in done["outcomes"]] == [("SKIP", "small talk")]
+    assert [(o.op, o.reason) for o in done.outcomes] == [("SKIP", "small talk")]
 
 
 async def test_one_call_a_turn(base: KnowledgeBase) -> None:
@@ -51,8 +51,8 @@ async def test_an_unusable_answer_is_repaired_once(base: KnowledgeBase) -> None:
     """The judge is told what was wrong, and its second answer counts."""
     chat = Scripted(["I think nothing matters.", SKIP])
     done = await monitor(base, chat).run([turn("haha", "hehe")])
-    assert done["outcomes"][0].op == "SKIP"
-    assert done["outcomes"][0].cost["calls"] == 2
+    assert done.outcomes[0].op == "SKIP"
+    assert done.outcomes[0].cost["calls"] == 2
     roles = [message.role for message in chat.requests[1].messages]
     assert roles == ["system", "user", "assistant", "user"]
 
@@ -122,7 +122,7 @@ async def test_what_nobody_said_goes_back_once(base: KnowledgeBase) -> None:
 
     chat = Scripted([answer(made_up, {**wrong, "id": "m2"})] * 2)
     done = await monitor(base, chat).run([turn("I bought a bike!", "ok", turn_id="3")])
-    refused = [outcome.refused for outcome in done["outcomes"]]
+    refused = [outcome.refused for outcome in done.outcomes]
     assert refused == [Refusal.UNFOUNDED, Refusal.UNRELATED]
     assert await contents(base) == {"Ann fears nuts.", "Ann bought a bike."}
 
@@ -191,12 +191,12 @@ async def test_whispered_memories_are_shown_first_and_marked(base: KnowledgeBase
     """The judge can tell what the companion was reminded of."""
     first = Scripted([answer(add("Ann likes tea.", "tea"), add("Ann likes cats.", "cats"))])
     done = await monitor(base, first).run([turn("tea and cats", "ok")])
-    cats = done["outcomes"][1].memory_ids[0]
+    cats = done.outcomes[1].memory_ids[0]
     chat = Scripted([answer(boost("m1"))])
     later = turn("what a day", "ok", turn_id="2", injected=(cats,), at=NOW + days(1))
     after = await monitor(base, chat).run([later])
     assert "m1* [fact, 2026-01-03] Ann likes cats." in chat.requests[0].messages[1].content
-    assert after["outcomes"][0].memory_ids == (cats,)
+    assert after.outcomes[0].memory_ids == (cats,)
 
 
 async def test_what_was_whispered_is_not_learnt_from_the_reply(base: KnowledgeBase) -> None:
@@ -207,7 +207,7 @@ async def test_what_was_whispered_is_not_learnt_from_the_reply(base: KnowledgeBa
     again = Scripted([answer(add("Ann likes cats.", "cats"))])
     cats = turn("cats!", "You like cats.", turn_id="2", injected=(tea.id,))
     done = await monitor(base, again).run([cats])
-    assert [outcome.refused for outcome in done["outcomes"]] == [Refusal.ECHO]
+    assert [outcome.refused for outcome in done.outcomes] == [Refusal.ECHO]
 
 
 async def test_one_talk_reinforces_once(base: KnowledgeBase) -> None:
@@ -219,7 +219,7 @@ async def test_one_talk_reinforces_once(base: KnowledgeBase) -> None:
         later = turn("so?", "A cup of tea!", turn_id=str(hours), at=NOW + days(hours / 24))
         chat = Scripted([answer(boost("m1"))])
         done = await monitor(base, chat).run([later], earlier)
-        refused += [done["outcomes"][0].refused]
+        refused += [done.outcomes[0].refused]
         earlier += later.said()
         assert chat.requests[0].messages[1].content.count("A cup of tea!") <= 1 + EARLIER_SHOWN / 2
     assert refused == [*[Refusal.USELESS] * 4, None, Refusal.USELESS]
@@ -247,7 +247,7 @@ async def test_a_refused_op_does_not_take_the_others_with_it(base: KnowledgeBase
     """What is not grounded is refused by name; the rest is done."""
     chat = Scripted([answer(add("Ann is rich.", "I am rich"), add("Ann likes tea.", "tea"))])
     done = await monitor(base, chat).run([turn("I like tea", "ok")])
-    assert [o.refused for o in done["outcomes"]] == [Refusal.UNGROUNDED, None]
+    assert [o.refused for o in done.outcomes] == [Refusal.UNGROUNDED, None]
 
 
 async def test_plans_outlive_their_day_by_a_week(base: KnowledgeBase) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from souffleur.agents.brief import Persona
 from souffleur.agents.monitor import KnowledgeMonitor
-from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
+from souffleur.agents.task import Context
 from souffleur.agents.verdict import MarkedAnswer, MonitorAnswer
 from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -33,7 +33,7 @@ async def judged(base: KnowledgeBase, chat: Scripted, **how: Any) -> list[Ledger
     told = turn(SAID, "Safe trip.", **how)
     base.journal.record(told)
     done = await KnowledgeMonitor(context).run([told])
-    return done["outcomes"]
+    return done.outcomes
 
 
 async def test_what_tells_a_special_category_is_refused(base: KnowledgeBase) -> None:
@@ -91,7 +91,7 @@ async def test_by_default_nothing_of_it_is_asked(base: KnowledgeBase) -> None:
     kept = await KnowledgeMonitor(
         Context(StructuredChat(Scripted([marked])), base, Persona(user="Ann"))
     ).run([turn(SAID, "ok")])
-    assert not kept["outcomes"][0].refused
+    assert not kept.outcomes[0].refused
 
 
 def test_the_mark_stands_before_the_content() -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from souffleur.agents.consolidator import Consolidator
 from souffleur.agents.model.chat import Request
-from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
+from souffleur.agents.task import Context
 from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.grouping import find_groups
 from souffleur.knowledge.knowledge_base import KnowledgeBase

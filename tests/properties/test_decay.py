@@ -11,8 +11,8 @@ from hypothesis import Phase, given, settings, strategies as st
 
 from souffleur.agents.brief import Persona
 from souffleur.agents.reviewer import MemoryReviewer
-from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
+from souffleur.agents.task import Context
 from souffleur.api import Souffleur
 from souffleur.knowledge import decay
 from souffleur.knowledge.knowledge_base import KnowledgeBase

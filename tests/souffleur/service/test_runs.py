@@ -11,8 +11,8 @@ import pytest
 from souffleur.agents.brief import Persona
 from souffleur.agents.model.chat import Reply, Request
 from souffleur.agents.reviewer import MemoryReviewer
-from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
+from souffleur.agents.task import Context
 from souffleur.errors import EndpointError, SettingsError, StoreError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Due, Kind, Memory, MemoryState

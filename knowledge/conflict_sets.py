@@ -19,11 +19,11 @@ from souffleur.knowledge.store.engine.collection import (
     Filter,
     Hit,
     Is,
-    OneOf,
     Point,
     Search as VectorSearch,
     read_all,
 )
+from souffleur.knowledge.store.labels import has, has_any
 from souffleur.knowledge.text.match import normalize_text
 
 NEAR_RIVAL = 0.4
@@ -145,11 +145,11 @@ def _searches(memory: Memory, point: Point | None, now: datetime) -> list[Vector
     alike = _allowed(
         now,
         Is("user_id", memory.user_id),
-        Is("agent_id", memory.agent_id),
-        Is("kind", memory.kind),
+        has("agent_id", memory.agent_id),
+        has("kind", memory.kind),
         *sphere_conditions(reading_sphere(memory.sphere)),
     )
-    named = Filter((*alike.must, OneOf("entities", memory.entities)), alike.must_not)
+    named = Filter((*alike.must, has_any("entities", memory.entities)), alike.must_not)
     words = encode_query(" ".join(memory.entities))
     asks = []
     if point and point.dense:
@@ -209,7 +209,7 @@ def _is_tied(memory: Memory, other: str) -> bool:
 
 def _allowed(now: datetime, *conditions: Condition) -> Filter:
     """Return the filter that selects the memories for which `_holds` is true."""
-    must = (*conditions, Is("state", MemoryState.ACTIVE), OneOf("category", CONFLICT_CATEGORIES))
+    must = (*conditions, Is("state", MemoryState.ACTIVE), has_any("category", CONFLICT_CATEGORIES))
     return Filter(must, (*expired_conditions(now), Between("valid_from", low=now + INSTANT)))
 
 

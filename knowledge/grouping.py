@@ -21,9 +21,9 @@ from souffleur.knowledge.store.engine.collection import (
     Filter,
     Is,
     Missing,
-    OneOf,
     read_all,
 )
+from souffleur.knowledge.store.labels import has, has_any
 from souffleur.knowledge.text.match import normalize_text
 
 UNUSED_FOR = timedelta(days=90)
@@ -125,12 +125,12 @@ def _unused(user_id: str | None, now: datetime, policy: Policy) -> Filter:
         *user_conditions(user_id),
         Is("state", MemoryState.ACTIVE),
         Between("created_at", high=now - UNUSED_FOR),
-        AnyOf((Missing("expires_at"), Is("category", Category.EPISODE))),
+        AnyOf((Missing("expires_at"), has("category", Category.EPISODE))),
         Missing("valid_until"),
     ]
     if policy.lasting_at is not None:
         must.append(Between("importance", high=policy.lasting_at))
-    return Filter(tuple(must), (OneOf("category", _LASTING), *expired_conditions(now)))
+    return Filter(tuple(must), (has_any("category", _LASTING), *expired_conditions(now)))
 
 
 def _expiring(user_id: str | None, now: datetime) -> Filter:
@@ -138,7 +138,7 @@ def _expiring(user_id: str | None, now: datetime) -> Filter:
         (
             *user_conditions(user_id),
             Is("state", MemoryState.ACTIVE),
-            Is("category", Category.EPISODE),
+            has("category", Category.EPISODE),
             Between("expires_at", high=now + EXPIRES_WITHIN + INSTANT),
         )
     )

@@ -87,9 +87,10 @@ from souffleur.knowledge.store.engine.collection import (
 from souffleur.knowledge.store.erasing import Erased
 from souffleur.knowledge.store.introductions import People, UserSummary, list_users
 from souffleur.knowledge.store.items import Items
+from souffleur.knowledge.store.labels import has
 from souffleur.knowledge.store.ledger import Journal, to_entry
 from souffleur.knowledge.store.reading import read_each, read_matching
-from souffleur.knowledge.store.schema import Brought, Progress, bring_up
+from souffleur.knowledge.store.schema import Progress
 from souffleur.knowledge.store.sessions import Sessions
 from souffleur.knowledge.store.topics import (
     Forgotten,
@@ -610,7 +611,7 @@ class KnowledgeBase:
 
     async def portraits(self, user_id: str, sphere: str | None = COMMON) -> Memories:
         """Return all versions of a user's portrait in a sphere, in any state, newest first."""
-        of = (Is("user_id", check_id(user_id)), Is("category", Category.PROFILE))
+        of = (Is("user_id", check_id(user_id)), has("category", Category.PROFILE))
         must = (*of, *sphere_conditions(sphere))
         found = to_memories(await read_all(self.memories, Filter(must)))
         return sorted(found, key=lambda memory: -int(memory.data.get("version", 0)))
@@ -619,7 +620,7 @@ class KnowledgeBase:
         """Return the current portrait of a user in a sphere; `None` if there is none yet."""
         must = (
             Is("user_id", check_id(user_id)),
-            Is("category", Category.PROFILE),
+            has("category", Category.PROFILE),
             Is("state", MemoryState.ACTIVE),
             *sphere_conditions(sphere),
         )
@@ -672,7 +673,7 @@ class KnowledgeBase:
 
     async def count(self, *, user_id: str | None = EVERYBODY, agent_id: str | None = None) -> int:
         """Return the number of memories of a user, or learned by a persona, in any state."""
-        learned = (Is("agent_id", check_id(agent_id, "agent_id")),) if agent_id is not None else ()
+        learned = (has("agent_id", check_id(agent_id, "agent_id")),) if agent_id is not None else ()
         return await self.memories.count(Filter((*user_conditions(user_id), *learned)))
 
     async def find_usable(
@@ -705,8 +706,8 @@ class KnowledgeBase:
         """
         must: list[Condition] = [OneOf("state", tuple(states)), *user_conditions(user_id)]
         must += sphere_conditions(sphere)
-        must += [Is("category", category)] if category else []
-        must += [Is("kind", kind)] if kind else []
+        must += [has("category", category)] if category else []
+        must += [has("kind", kind)] if kind else []
         wanted = Filter(tuple(must), expired_conditions(now) if now else ())
         return by_age(await read_matching(self.memories, wanted, to_memory))
 
@@ -847,10 +848,6 @@ class KnowledgeBase:
         async with self._alone(user_id):
             return await self.writer.finish(user_id)
 
-    async def bring_up(self, progress: Progress = lambda done, total: None) -> Brought:
-        """Bring an older store up to this version; it may be used meanwhile. Raises StoreError."""
-        return await bring_up(self.memories, self.journal, self.policy, progress=progress)
-
     async def embed_anew(self, progress: Progress = lambda done, total: None) -> int:
         """Embed memories whose vectors went when the embedder was changed; return their number.
 
@@ -875,11 +872,6 @@ class KnowledgeBase:
     def trouble(self) -> str:
         """Why recent writes may not survive a power cut; empty if all is well."""
         return self.memories.trouble or self.journal.collection.trouble
-
-    @property
-    def remark(self) -> str:
-        """What the engine lacks and what to do about it; empty if it lacks nothing."""
-        return self.memories.remark
 
 
 def _reads(hand: Collection, collection: Collection) -> bool:

@@ -42,6 +42,7 @@ from souffleur.knowledge.store.choices import Choices
 from souffleur.knowledge.store.codecs import embedded_point, fingerprint, to_memories, to_turn
 from souffleur.knowledge.store.engine.collection import Collection, Filter, Is, Point
 from souffleur.knowledge.store.introductions import People
+from souffleur.knowledge.store.labels import has
 from souffleur.knowledge.store.ledger import Journal, to_entry
 from souffleur.knowledge.store.reading import read_each
 from souffleur.knowledge.store.sessions import Sessions
@@ -258,7 +259,7 @@ class Writer:
             Is("user_id", verdict.user_id),
             *sphere_conditions(sphere),
             Is("state", MemoryState.ACTIVE),
-            Is("fingerprint", fingerprint(op.content)),
+            has("fingerprint", fingerprint(op.content)),
         )
         page, _ = await self._memories.scroll(Filter(same), limit=1)
         return next(iter(to_memories(page)), None)

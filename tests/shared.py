@@ -20,8 +20,8 @@ from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.search.embedder import make_embedder
 from souffleur.knowledge.store.engine.collection import CollectionSchema, Point
 from souffleur.knowledge.store.engine.server import ServerCollection
+from souffleur.knowledge.store.labels import INDEXES
 from souffleur.knowledge.store.ledger import Journal
-from souffleur.knowledge.store.opening import COLLECTIONS
 from souffleur.knowledge.turn import TurnState
 from souffleur.parts import Parts
 from souffleur.settings import Settings
@@ -73,7 +73,7 @@ class Late:
 async def open_shared(client: QdrantClient, late: float = 0.0) -> KnowledgeBase:
     """The store in a client's memory, as one more process opens it."""
     opened = []
-    for name, indexes in COLLECTIONS.items():
+    for name, indexes in INDEXES.items():
         schema = CollectionSchema(name, DIMENSION, indexes, cues=True)
         opened.append(await ServerCollection.open(":memory:", schema, client=client))
     memories, talk = opened

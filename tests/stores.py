@@ -22,7 +22,8 @@ from souffleur.knowledge.search.embedder import Embedder
 from souffleur.knowledge.store.engine import disk
 from souffleur.knowledge.store.engine.collection import Collection, CollectionSchema
 from souffleur.knowledge.store.engine.edge import EdgeCollection
-from souffleur.knowledge.store.opening import COLLECTIONS, StoreLocation, open_collections
+from souffleur.knowledge.store.labels import INDEXES
+from souffleur.knowledge.store.opening import StoreLocation, open_collections
 from souffleur.opening import Opening
 from souffleur.settings import Settings, change_settings
 from souffleur.times import Clock, TimeSource, from_clock
@@ -105,11 +106,11 @@ class Stores:
         if location.url:
             return await open_collections(location, dimension, opening)
         _mark(location)
-        memories, journal = (self._lend(name, dimension, opening) for name in COLLECTIONS)
+        memories, journal = (self._lend(name, dimension, opening) for name in INDEXES)
         return memories, journal
 
     def _lend(self, name: str, dimension: int, opening: AsyncExitStack) -> EdgeCollection:
-        schema = CollectionSchema(name, dimension, COLLECTIONS[name], cues=True)
+        schema = CollectionSchema(name, dimension, INDEXES[name], cues=True)
         idle = self._idle[name, dimension]
         shard = idle.pop() if idle else self._make(schema)
         collection, loan = shard.lend(schema)

@@ -19,12 +19,12 @@ from souffleur.knowledge.store.engine.collection import (
     Collection,
     Condition,
     Filter,
-    Is,
     OneOf,
     Order,
     Point,
 )
 from souffleur.knowledge.store.engine.memo import KeptUntil, Memo
+from souffleur.knowledge.store.labels import has, has_any
 from souffleur.knowledge.store.reading import READ_AT_ONCE, read_matching
 
 Place = tuple[datetime, str]
@@ -59,13 +59,13 @@ class Wanted:
         """The filter that selects them."""
         must: list[Condition] = [*user_conditions(self.user_id), *sphere_conditions(self.sphere)]
         must += [OneOf("state", self.states)] if self.states else []
-        must += [OneOf("kind", self.kinds)] if self.kinds else []
-        must += [OneOf("category", self.categories)] if self.categories else []
-        must += [Is("agent_id", self.agent_id)] if self.agent_id is not None else []
+        must += [has_any("kind", self.kinds)] if self.kinds else []
+        must += [has_any("category", self.categories)] if self.categories else []
+        must += [has("agent_id", self.agent_id)] if self.agent_id is not None else []
         if self.since is not None or self.until is not None:
             must.append(Between("created_at", self.since, self.until))
         must_not: list[Condition] = list(expired_conditions(self.now)) if self.now else []
-        must_not += [] if self.categories else [OneOf("category", NARRATIVE)]
+        must_not += [] if self.categories else [has_any("category", NARRATIVE)]
         return Filter(tuple(must), tuple(must_not))
 
 

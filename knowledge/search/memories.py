@@ -29,6 +29,7 @@ from souffleur.knowledge.store.engine.collection import (
     Point,
 )
 from souffleur.knowledge.store.engine.memo import USERS_KEPT
+from souffleur.knowledge.store.labels import has, has_any
 from souffleur.knowledge.store.reading import read_each
 from souffleur.knowledge.turn import Turn
 
@@ -209,13 +210,13 @@ def memories_filter(query: Query, scope: Scope = Scope.MEMORIES) -> Filter:
     must: list[Condition] = [Is("user_id", query.user_id), *sphere_conditions(query.sphere)]
     must_not: list[Condition] = []
     if query.agent_id:
-        must.append(Is("agent_id", query.agent_id))
+        must.append(has("agent_id", query.agent_id))
     if query.categories:
-        must.append(OneOf("category", query.categories))
+        must.append(has_any("category", query.categories))
     elif scope is Scope.EPISODES:
-        must.append(Is("category", Category.EPISODE))
+        must.append(has("category", Category.EPISODE))
     else:
-        must_not.append(OneOf("category", NARRATIVE))
+        must_not.append(has_any("category", NARRATIVE))
     moment = query.as_of or query.now
     must_not += expired_conditions(moment)
     if query.as_of:
@@ -231,10 +232,10 @@ def turns_filter(query: Query) -> Filter:
     """Return the filter for raw turns: this user's, in the query's time, not hidden or expired."""
     must: list[Condition] = [Is("type", "turn"), Is("user_id", query.user_id)]
     must += sphere_conditions(query.sphere)
-    must += [Is("agent_id", query.agent_id)] if query.agent_id else []
+    must += [has("agent_id", query.agent_id)] if query.agent_id else []
     since = max(filter(None, (query.since, query.raw_since)), default=None)
     must.append(Between("at", since, query.until or query.now + INSTANT))
-    return Filter(tuple(must), (Is("hidden", True), Is("expunged", True)))
+    return Filter(tuple(must), (Is("gone", True),))
 
 
 def _within(query: Query, scope: Scope) -> list[Condition]:
@@ -431,7 +432,7 @@ async def _neighbours(
     collection: Collection, query: Query, allowed: Filter, memory: Memory
 ) -> Iterable[Memory]:
     about = [
-        Filter((*allowed.must, Is("entities", name)), allowed.must_not)
+        Filter((*allowed.must, has("entities", name)), allowed.must_not)
         for name in memory.entities[:3]
     ]
     related = [link.to for link in memory.relations if link.type != GUARDS]

@@ -20,10 +20,10 @@ from souffleur.knowledge.store.engine.collection import (
     Collection,
     Filter,
     Hit,
-    Is,
     Point,
     Search,
 )
+from souffleur.knowledge.store.labels import has
 
 LEXICAL_HITS = 300
 """Number of hits by words; only these can help their neighbours."""
@@ -156,7 +156,7 @@ def _around(where: tuple[str, int], allowed: Filter) -> Filter | None:
     if not place:
         return None
     first, last = place + min(NEIGHBOUR_WEIGHTS), place + max(NEIGHBOUR_WEIGHTS)
-    here = (Is("session_id", session), Between("place", first, last + 1))
+    here = (has("session_id", session), Between("place", first, last + 1))
     return Filter((*allowed.must, *here), allowed.must_not)
 
 

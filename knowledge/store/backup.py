@@ -26,9 +26,9 @@ from souffleur.knowledge.store.engine.checksums import move_collection
 from souffleur.knowledge.store.engine.collection import Collection, Filter, Point, read_pages
 from souffleur.knowledge.store.engine.files import locked_folder
 from souffleur.knowledge.store.engine.points import can_match
+from souffleur.knowledge.store.labels import INDEXES
 from souffleur.knowledge.store.ledger import META_ID, Journal
 from souffleur.knowledge.store.opening import (
-    COLLECTIONS,
     StoreLocation,
     check_empty,
     open_both,
@@ -216,7 +216,7 @@ async def _restore_folder(
             place = replace(target, folder=making)
             both = await open_both(place, manifest.dimension, closing)
             await _fill(both, file, manifest, step)
-        for name in COLLECTIONS:
+        for name in INDEXES:
             move_collection(making / name, folder / name)
     finally:
         shutil.rmtree(making, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""How a memory is stored in Qdrant: its point, its payload and the indexes over it."""
+"""How memories, turns, sessions, segments and notes on portraits are stored in Qdrant."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
@@ -9,33 +9,15 @@ from souffleur.knowledge.portrait_rule import PortraitStatus
 from souffleur.knowledge.privacy.handling import Group
 from souffleur.knowledge.search.words import encode_document
 from souffleur.knowledge.session import Segment, Session, pack
-from souffleur.knowledge.store.engine.collection import IndexType, Payload, Point
+from souffleur.knowledge.store.engine.collection import Payload, Point
+from souffleur.knowledge.store.labels import LOOKUP_FIELDS, lookup_fields
 from souffleur.knowledge.store.reading import read, read_each
 from souffleur.knowledge.text.match import normalize_text
 from souffleur.knowledge.turn import Turn, Words
 
-INDEXES: dict[str, IndexType] = {
-    "user_id": "tenant",
-    "agent_id": "keyword",
-    "sphere": "keyword",
-    "state": "keyword",
-    "category": "keyword",
-    "kind": "keyword",
-    "fingerprint": "keyword",
-    "entities": "keyword",
-    "importance": "float",
-    "revision": "integer",
-    "due_for": "keyword",
-    "due_at": "datetime",
-    "created_at": "datetime",
-    "valid_from": "datetime",
-    "valid_until": "datetime",
-    "expires_at": "datetime",
-}
-
 Vector = tuple[float, ...]
 
-_DERIVED = frozenset({"fingerprint"})
+_DERIVED = {"fingerprint"} | LOOKUP_FIELDS
 
 
 def fingerprint(text: str) -> str:
@@ -47,6 +29,7 @@ def to_point(memory: Memory, dense: Vector, cues: Sequence[Vector] = ()) -> Poin
     """Return the point of a memory; `dense` embeds its `searchable` text, `cues` its cues."""
     payload = memory.model_dump(mode="json")
     payload["fingerprint"] = fingerprint(memory.content)
+    payload |= lookup_fields(payload)
     return Point(
         memory.id,
         payload,
@@ -73,7 +56,7 @@ def to_memories(points: Iterable[Point]) -> list[Memory]:
     return read_each(points, to_memory)
 
 
-_NO_WORDS = {"type"} | (Turn.model_fields.keys() - Words.model_fields.keys())
+_NO_WORDS = {"type"} | LOOKUP_FIELDS | (Turn.model_fields.keys() - Words.model_fields.keys())
 
 
 class _Masked(NamedTuple):
@@ -86,7 +69,7 @@ class _Masked(NamedTuple):
 
 def turn_point(turn: Turn) -> Point:
     """Return the point of a turn that is not embedded yet."""
-    return Point(turn.id, {**turn.model_dump(mode="json"), "type": "turn"})
+    return _found_point(turn.id, {**turn.model_dump(mode="json"), "type": "turn"})
 
 
 def to_turn(point: Point) -> Turn:
@@ -94,7 +77,7 @@ def to_turn(point: Point) -> Turn:
 
     Raises UnreadableError.
     """
-    return read(point, Turn, derived={"type"})
+    return read(point, Turn, derived={"type"} | LOOKUP_FIELDS)
 
 
 def to_words(point: Point) -> Words:
@@ -148,12 +131,12 @@ def to_session(point: Point) -> Session:
 
 def segment_point(segment: Segment) -> Point:
     """Return the point of a segment."""
-    return Point(segment.id, {**segment.model_dump(mode="json"), "type": "segment"})
+    return _found_point(segment.id, {**segment.model_dump(mode="json"), "type": "segment"})
 
 
 def to_segment(point: Point) -> Segment:
     """Return the segment of a point. Raises UnreadableError."""
-    return read(point, Segment, derived={"type"})
+    return read(point, Segment, derived={"type"} | LOOKUP_FIELDS)
 
 
 def portrait_status_point(status: PortraitStatus) -> Point:
@@ -164,3 +147,7 @@ def portrait_status_point(status: PortraitStatus) -> Point:
 def to_portrait_status(point: Point) -> PortraitStatus:
     """Return the notes on a portrait from a point. Raises UnreadableError."""
     return read(point, PortraitStatus, derived={"type"})
+
+
+def _found_point(id: str, payload: Payload) -> Point:
+    return Point(id, {**payload, **lookup_fields(payload)})

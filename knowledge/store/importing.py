@@ -28,7 +28,6 @@ from souffleur.knowledge.store.migration import (
     unembedded,
 )
 from souffleur.knowledge.store.repair import record_of
-from souffleur.knowledge.store.schema import brought_up
 from souffleur.knowledge.turn import TurnState
 
 DIFFERS = "another version is there"
@@ -131,13 +130,12 @@ async def _take(
     new: list[Point] = []
     for point in points:
         kind = kind_of(collection, point.payload)
-        brought = brought_up(collection, point, found.head.schema_version, former)
         if point.id not in there:
-            new.append(brought)
+            new.append(point)
             tally.new[kind] += 1
-            if kind == "turn" and brought.payload.get("state") == TurnState.PENDING:
-                tally.waiting[str(brought.payload["user_id"])] += 1
-        elif _is_same(collection, there[point.id], brought):
+            if kind == "turn" and point.payload.get("state") == TurnState.PENDING:
+                tally.waiting[str(point.payload["user_id"])] += 1
+        elif _is_same(collection, there[point.id], point):
             tally.known[kind] += 1
         else:
             tally.skipped[f"{kind}: {DIFFERS}"] += 1
@@ -149,9 +147,9 @@ async def _take(
         await put_records(knowledge, new)
 
 
-def _is_same(collection: str, there: Point, brought: Point) -> bool:
+def _is_same(collection: str, there: Point, given: Point) -> bool:
     try:
-        return _bare(collection, there) == _bare(collection, brought)
+        return _bare(collection, there) == _bare(collection, given)
     except UnreadableError:
         return False
 

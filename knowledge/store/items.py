@@ -23,6 +23,7 @@ from souffleur.knowledge.store.engine.collection import (
     Search,
     read_all,
 )
+from souffleur.knowledge.store.labels import LOOKUP_FIELDS, has, lookup_fields
 from souffleur.knowledge.store.reading import read, read_each
 from souffleur.knowledge.text.plain import mend
 from souffleur.knowledge.turn import shorten
@@ -32,7 +33,7 @@ Place = tuple[Namespace, str]
 """The namespace and key of an item."""
 
 ITEMS = Is("type", "item")
-_DERIVED = frozenset({"type", "folders"})
+_DERIVED = {"type", "folders"} | LOOKUP_FIELDS
 
 
 def _parsed(value: Any) -> Any:
@@ -159,11 +160,12 @@ def to_json(value: object, *, strict: bool = False) -> str:
 def _payload(item: Item) -> dict[str, Any]:
     folders = [_folder(item.namespace[:depth]) for depth in range(1, len(item.namespace) + 1)]
     derived = {"type": "item", "value": to_json(item.value), "folders": folders}
-    return {**item.model_dump(mode="json", exclude={"value"}), **derived}
+    payload = {**item.model_dump(mode="json", exclude={"value"}), **derived}
+    return {**payload, **lookup_fields(payload)}
 
 
 def _below(folder: Namespace) -> Filter:
-    wanted: list[Condition] = [Is("folders", _folder(folder))] if folder else []
+    wanted: list[Condition] = [has("folders", _folder(folder))] if folder else []
     return Filter((ITEMS, *wanted))
 
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from souffleur.errors import NotFoundError
 from souffleur.knowledge.identity import EVERYBODY, sphere_conditions, user_conditions
-from souffleur.knowledge.operation import LedgerEntry, Recorded, Said, derive_id, is_id
+from souffleur.knowledge.operation import LedgerEntry, Recorded, Said, derive_id, entry_id, is_id
 from souffleur.knowledge.session import USUAL, Session, WindowRule, segment_id, session_point_id
 from souffleur.knowledge.store.codecs import (
     packed_session_point,
@@ -32,15 +32,19 @@ from souffleur.knowledge.store.engine.collection import (
     Collection,
     Condition,
     Filter,
-    IndexType,
     Is,
-    Missing,
-    OneOf,
     Order,
     Payload,
     Point,
     carry_through,
     read_all,
+)
+from souffleur.knowledge.store.labels import (
+    LOOKUP_FIELDS,
+    UNCHANGED,
+    has,
+    has_any,
+    lookup_fields,
 )
 from souffleur.knowledge.store.processes import drafts
 from souffleur.knowledge.store.processes.arrivals import Arrivals
@@ -51,33 +55,14 @@ from souffleur.knowledge.store.turns import ids_around, recorded, scene_of
 from souffleur.knowledge.text.plain import is_blank
 from souffleur.knowledge.turn import Turn, TurnState, verdict_id
 
-INDEXES: dict[str, IndexType] = {
-    "user_id": "tenant",
-    "agent_id": "keyword",
-    "sphere": "keyword",
-    "type": "keyword",
-    "session_id": "keyword",
-    "place": "integer",
-    "state": "keyword",
-    "seq": "integer",
-    "at": "datetime",
-    "verdict_id": "keyword",
-    "turn_ids": "keyword",
-    "memory_ids": "keyword",
-    "applied": "bool",
-    "embedded": "bool",
-    "expunged": "bool",
-    "hidden": "bool",
-    "waits": "bool",
-    "folders": "keyword",
-}
-
 T = TypeVar("T")
 
 META_ID = derive_id("meta")
 MOST_SETTLED = 10_000
 """Number of users of whom it is remembered that every verdict is applied."""
-_DERIVED = frozenset({"type", "seq", "applied", "memory_ids", "expunged"}) | drafts.DERIVED
+_DERIVED = (
+    {"type", "seq", "applied", "memory_ids", "expunged", "state"} | LOOKUP_FIELDS | drafts.DERIVED
+)
 
 
 class Journal:
@@ -262,7 +247,7 @@ class Journal:
         must = (
             Is("type", "turn"),
             Is("user_id", turn.user_id),
-            Is("session_id", turn.session_id),
+            has("session_id", turn.session_id),
             *sphere_conditions(turn.sphere),
             Between("seq", high=turn.seq),
         )
@@ -362,10 +347,10 @@ class Journal:
         Returns the number of entries. Each entry is found only once, so that a run costs only what
         is due.
         """
-        idle = (Is("type", "entry"), Missing("memory_ids"), Between("at", high=before))
-        wanted = Filter((*idle, *user_conditions(user_id)), (Is("expunged", True),))
-        due = await read_all(self.collection, wanted)
-        await self.collection.merge_payload([p.id for p in due], {**fields, "expunged": True})
+        idle = (Is("type", "entry"), Is("labels", UNCHANGED), Between("at", high=before))
+        wanted = Filter((*idle, *user_conditions(user_id)), (Is("gone", True),))
+        due = [point.id for point in await read_all(self.collection, wanted)]
+        await self.collection.merge_payload(due, {**fields, "expunged": True, "gone": True})
         return len(due)
 
     async def unsettled(self, user_id: str | None = EVERYBODY) -> list[list[LedgerEntry]]:
@@ -393,7 +378,7 @@ class Journal:
             entries = read_each(group, to_entry)
             if len(entries) < len(group):
                 continue
-            if await self._count(name) == entries[0].of:
+            if await self._is_whole(name, entries):
                 whole.append(entries)
             else:
                 await self.collection.delete([entry.id for entry in entries])
@@ -441,14 +426,14 @@ class Journal:
         memory_id: str | None = None,
         turn_id: str | None = None,
         turn_ids: Sequence[str] | None = None,
-        waits: bool | None = None,
+        waits: bool = False,
     ) -> list[LedgerEntry]:
-        """Return ledger entries, oldest first."""
+        """Return ledger entries, oldest first; if `waits`, those that wait for consent."""
         must: list[Condition] = [Is("type", "entry"), *user_conditions(user_id)]
-        must += [Is("memory_ids", memory_id)] if memory_id else []
-        must += [Is("turn_ids", turn_id)] if turn_id else []
-        must += [OneOf("turn_ids", tuple(turn_ids))] if turn_ids is not None else []
-        must += [Is("waits", waits)] if waits is not None else []
+        must += [has("memory_ids", memory_id)] if memory_id else []
+        must += [has("turn_ids", turn_id)] if turn_id else []
+        must += [has_any("turn_ids", turn_ids)] if turn_ids is not None else []
+        must += [Is("state", "waits")] if waits else []
         found = await read_all(self.collection, Filter(tuple(must)))
         return read_each(sorted(found, key=_seq), to_entry)
 
@@ -467,7 +452,7 @@ class Journal:
         """
         must: list[Condition] = [Is("type", "entry"), Is("applied", True)]
         must += [Between("seq", low=after + 1), *user_conditions(user_id)]
-        must += [Is("turn_ids", turn_id)] if turn_id else []
+        must += [has("turn_ids", turn_id)] if turn_id else []
         order = Order("seq", descending=newest_first)
         found, _ = await self.collection.scroll(Filter(tuple(must)), limit=limit, order=order)
         return read_each(found, lambda point: Recorded(seq=_seq(point)[0], entry=to_entry(point)))
@@ -489,9 +474,13 @@ class Journal:
         await self.set_meta(kept)
         return kept
 
-    async def _count(self, verdict_id: str) -> int:
-        ids = OneOf("verdict_id", (verdict_id,))
-        return await self.collection.count(Filter((Is("type", "entry"), ids)))
+    async def _is_whole(self, verdict_id: str, unapplied: Sequence[LedgerEntry]) -> bool:
+        """Return whether all entries of a verdict are there, applied or not."""
+        of = unapplied[0].of
+        if len(unapplied) == of:
+            return True
+        ids = [entry_id(verdict_id, position) for position in range(of)]
+        return len(await self.collection.get(ids)) == of
 
     def _new_session(self, turn: Turn) -> Session:
         """Return a new session; segment numbers continue after those of an earlier session."""
@@ -513,7 +502,8 @@ class Journal:
     def _entry_payload(entry: LedgerEntry, seq: int) -> Payload:
         payload = entry.model_dump(mode="json")
         derived = {"type": "entry", "seq": seq, "applied": False}
-        return {**payload, **derived, "memory_ids": list(entry.memory_ids)}
+        payload |= {**derived, "memory_ids": list(entry.memory_ids)}
+        return {**payload, **lookup_fields(payload)}
 
 
 def to_entry(point: Point) -> LedgerEntry:

@@ -19,9 +19,9 @@ from souffleur.knowledge.store.embedding_anew import KEY, set_turns_aside
 from souffleur.knowledge.store.engine.collection import Collection, Filter, Point, read_pages
 from souffleur.knowledge.store.engine.files import locked_folder
 from souffleur.knowledge.store.items import to_item
+from souffleur.knowledge.store.labels import INDEXES, lookup_fields
 from souffleur.knowledge.store.ledger import META_ID, Journal
 from souffleur.knowledge.store.opening import (
-    COLLECTIONS,
     StoreLocation,
     check_empty,
     open_collection,
@@ -105,7 +105,6 @@ async def _copy(
             done += len(page)
             step(done, total)
         await numbers.carry_on(new.journal)
-        await new.journal.note_meta({"schema": made_with["schema"]})  # brought up when it is opened
     finally:
         await new.close()
     return count
@@ -131,7 +130,8 @@ async def put_records(knowledge: KnowledgeBase, points: Sequence[Point]) -> None
 def unembedded(point: Point) -> Point:
     """Return a point without vectors: raw turns are embedded in the background."""
     embedded = {"embedded": False} if point.payload.get("type") == "turn" else {}
-    return Point(point.id, {**point.payload, **embedded})
+    payload = {**point.payload, **embedded}
+    return Point(point.id, {**payload, **lookup_fields(payload)})
 
 
 async def take_over(location: StoreLocation, embedder: Embedder) -> bool:
@@ -147,7 +147,7 @@ async def take_over(location: StoreLocation, embedder: Embedder) -> bool:
     with locked_folder(folder) if folder else nullcontext():
         if not await _begin(location, embedder.name, dimension):
             return False
-        for name in COLLECTIONS:
+        for name in INDEXES:
             await resize_vectors(location, name, dimension)
         async with AsyncExitStack() as closing:
             journal = await _open_journal(location, dimension, closing)

@@ -5,7 +5,6 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from loguru import logger
 from pydantic import SecretStr
 
 from souffleur.errors import EmbedderError, StoreError, StoreMismatchError
@@ -14,20 +13,19 @@ from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.addresses import bare_address
 from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.search.embedder import Embedder
-from souffleur.knowledge.store import codecs as memory_codec, schema
+from souffleur.knowledge.store import schema
 from souffleur.knowledge.store.engine.collection import (
     Collection,
     CollectionSchema,
     Filter,
+    IndexType,
     Payload,
 )
 from souffleur.knowledge.store.engine.files import locked_folder
 from souffleur.knowledge.store.engine.watched import watched
-from souffleur.knowledge.store.ledger import INDEXES as JOURNAL_INDEXES, Journal
+from souffleur.knowledge.store.labels import INDEXES, SERVER_INDEXES
+from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.watching import UNWATCHED, Watch
-
-COLLECTIONS = {"memories": memory_codec.INDEXES, "journal": JOURNAL_INDEXES}
-"""All collections of a store; there is no second database."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +77,9 @@ async def open_knowledge(
         journal = await Journal.open(talk)
         await _check_whole(memories, journal, location)
         made_with = await _check_made_with(journal, location, embedder, dimension, policy)
+        if made_with["schema"] < schema.SCHEMA:
+            await schema.bring_up(memories, journal)
         embedder.assume(dimension, made_with.get("floor"))
-        if memories.remark:
-            logger.info("{}", memories.remark)
         if watch is not UNWATCHED:
             memories, journal.collection = watched(memories, watch), watched(talk, watch)
         aclose = opening.pop_all().aclose
@@ -143,7 +141,7 @@ async def open_both(
 ) -> tuple[Collection, Collection]:
     """Open memories and journal as `open_collections` does, in a folder that is locked already."""
     opened = []
-    for name in COLLECTIONS:
+    for name in INDEXES:
         collection = await open_collection(location, name, dimension)
         opening.push_async_callback(collection.close)
         opened.append(collection)
@@ -155,7 +153,7 @@ async def remove_collections(location: StoreLocation) -> None:
     from souffleur.knowledge.store.engine import server
 
     assert location.url is not None
-    names = [f"{location.prefix}{name}" for name in COLLECTIONS]
+    names = [f"{location.prefix}{name}" for name in INDEXES]
     await server.remove(location.url, location.plain_key, names)
 
 
@@ -167,7 +165,7 @@ async def check_empty(memories: Collection, journal: Collection, location: Store
 
 async def open_collection(location: StoreLocation, name: str, dimension: int) -> Collection:
     """Open memories or journal alone, in a folder that is locked already."""
-    schema = CollectionSchema(name, dimension, COLLECTIONS[name], cues=True)
+    schema = CollectionSchema(name, dimension, _indexes(location, name), cues=True)
     if location.url:
         from souffleur.knowledge.store.engine.server import ServerCollection
 
@@ -183,9 +181,13 @@ async def open_collection(location: StoreLocation, name: str, dimension: int) ->
     return EdgeCollection.open(location.folder, schema, power_safe=location.power_safe)
 
 
+def _indexes(location: StoreLocation, name: str) -> dict[str, IndexType]:
+    return {**INDEXES[name], **(SERVER_INDEXES[name] if location.url else {})}
+
+
 async def resize_vectors(location: StoreLocation, name: str, dimension: int) -> None:
     """Drop all dense vectors of a closed collection, which then takes others. Idempotent."""
-    schema = CollectionSchema(name, dimension, COLLECTIONS[name], cues=True)
+    schema = CollectionSchema(name, dimension, _indexes(location, name), cues=True)
     if location.url:
         from souffleur.knowledge.store.engine import server
 

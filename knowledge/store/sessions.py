@@ -49,6 +49,7 @@ from souffleur.knowledge.store.engine.collection import (
     read_all,
     read_pages,
 )
+from souffleur.knowledge.store.labels import has
 from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.reading import read_each
 from souffleur.knowledge.turn import Turn, TurnState
@@ -64,7 +65,6 @@ class Sessions:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._late_words_are_gone = False
 
     @property
     def _collection(self) -> Collection:
@@ -151,7 +151,7 @@ class Sessions:
         """Return the latest segments of a user, newest first."""
         must: list[Condition] = [Is("type", "segment"), Is("user_id", check_id(user_id))]
         must += sphere_conditions(sphere)
-        must += [Is("session_id", session_id)] if session_id else []
+        must += [has("session_id", session_id)] if session_id else []
         order = Order("at", descending=True)
         page, _ = await self._collection.scroll(Filter(tuple(must)), limit=limit, order=order)
         return read_each(page, to_segment)
@@ -160,7 +160,7 @@ class Sessions:
         """Return the segments that contain any of these turns."""
         found: dict[str, Segment] = {}
         for turn_id in turn_ids:
-            points = await self._all(Is("type", "segment"), Is("turn_ids", turn_id))
+            points = await self._all(Is("type", "segment"), has("turn_ids", turn_id))
             found |= {segment.id: segment for segment in read_each(points, to_segment)}
         return list(found.values())
 
@@ -202,13 +202,16 @@ class Sessions:
         Hiding deletes the reasons of their judgement at once and for good. What was hidden before
         it was judged waits for its judgement again once it is shown.
         """
-        await self._collection.merge_payload(list(turn_ids), {"hidden": hidden})
+        if hidden:
+            both = {"hidden": True, "gone": True}
+            await self._collection.merge_payload(list(turn_ids), both)
         for turn in read_each(await self._collection.get(list(turn_ids)), to_turn):
             if hidden:
-                await self._collection.merge_payload([turn.id], _wordless(turn))
-            elif turn.unread:
-                waits = {"state": TurnState.PENDING, "unread": False}
-                await self._collection.merge_payload([turn.id], waits)
+                fields = _wordless(turn)
+            else:
+                fields = {"hidden": False, "gone": turn.expunged}
+                fields |= {"state": TurnState.PENDING, "unread": False} if turn.unread else {}
+            await self._collection.merge_payload([turn.id], fields)
 
     async def unembedded(
         self,
@@ -300,10 +303,9 @@ class Sessions:
 
         If `days` is 0, they are deleted as soon as they are summarised.
         """
-        must: list[Condition] = [Is("type", "segment"), Is("expunged", False)]
+        must: list[Condition] = [Is("type", "segment"), Is("gone", False)]
         must += [Between("at", high=now - timedelta(days=days))] if days else []
-        dropped = 0 if self._late_words_are_gone else await self._expire_late(now, days)
-        self._late_words_are_gone = True
+        dropped = 0
         summarised = await self._all(*must, but=[Is("state", SegmentState.WAITING)])
         for segment in read_each(summarised, to_segment):
             turns = await self._turns(segment.turn_ids)
@@ -312,28 +314,6 @@ class Sessions:
             await self.expunge(segment.turn_ids)
             await self.save([segment.model_copy(update={"expunged": True})])
             dropped += len(turns)
-        return dropped
-
-    async def _expire_late(self, now: datetime, days: int) -> int:
-        """Delete words of late replies, whose segments had expired before; return their number.
-
-        Earlier versions did not let them expire.
-        """
-        must: list[Condition] = [Is("type", "turn"), Is("state", TurnState.JUDGED)]
-        must += [Between("at", high=now - timedelta(days=days))] if days else []
-        dropped = 0
-        wanted = Filter((*must, Is("expunged", False)))
-        for ids in [
-            [one.id for one in page] async for page in read_pages(self._collection, wanted)
-        ]:
-            segments = await self._all(Is("type", "segment"), OneOf("turn_ids", tuple(ids)))
-            over: dict[str, bool] = {}
-            for segment in read_each(segments, to_segment):
-                for id in segment.turn_ids:
-                    over[id] = segment.expunged and over.get(id, True)
-            late = [id for id in ids if over.get(id)]
-            await self.expunge(late)
-            dropped += len(late)
         return dropped
 
     async def previous_talk(
@@ -402,5 +382,5 @@ def _embedded(id: str, read: Turn, vectors: Mapping[str, Vector]) -> Point:
 
 
 def _unembedded(user_id: str | None) -> Filter:
-    must = (Is("type", "turn"), Is("embedded", False), Is("expunged", False))
+    must = (Is("type", "turn"), Is("embedded", False), Is("gone", False))
     return Filter((*must, *user_conditions(user_id)))

@@ -56,7 +56,7 @@ def doctor(as_json: AsJson = False) -> None:
     from souffleur.report.report import Status, health
 
     async def work(memory: "Memory") -> "tuple[Quality, list[Finding]]":
-        found = [*await _asked(), *_lacking(memory), *await _neglected(memory)]
+        found = [*await _asked(), *await _neglected(memory)]
         return await memory.report(), found
 
     quality, others = with_memory(work)
@@ -122,15 +122,6 @@ async def _asked() -> "list[Finding]":
         except EmbedderError as error:
             found.append((Status.WARNING, f"Memories are found by words alone: {error}"))
     return found
-
-
-def _lacking(memory: "Memory") -> "list[Finding]":
-    """Return what the engine of the store lacks; whoever serves a store says so itself."""
-    from souffleur.api import Souffleur
-    from souffleur.report.report import Status
-
-    remark = memory.knowledge.remark if isinstance(memory, Souffleur) else ""
-    return [(Status.WARNING, remark)] if remark else []
 
 
 async def _neglected(memory: "Memory") -> "list[Finding]":

@@ -108,7 +108,6 @@ class Service:
         elif not self._judges:
             logger.info("no turn is judged here: they are kept and wait")
         self._start_tasks()
-        await self._upkeep.settle()
         if self._settings.schedule:
             from souffleur.service.jobs import jobs_of
             from souffleur.service.schedule import Schedule

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from loguru import logger
 
 from souffleur.errors import StoreError
-from souffleur.knowledge.store.schema import is_current
 from souffleur.service.judging import embed_turns
 from souffleur.telemetry.log_lines import describe, trace_bug
 
@@ -24,8 +23,6 @@ ROUND_SECONDS = 60.0
 """Seconds between two rounds of upkeep."""
 EXPIRY_INTERVAL = timedelta(hours=1)
 """The pause between two deletions of expired words, which no read path returns anyway."""
-MAX_START = 0.5
-"""Seconds that a start waits for an older store to be brought up, which goes on behind the talk."""
 MAX_CLOCK_JUMP = timedelta(days=1)
 """A clock that differs by this much from the seconds that passed was set, maybe wrongly."""
 POLL_SECONDS = 1.0
@@ -35,7 +32,7 @@ POLL_SHARE = 0.1
 
 
 class Upkeep:
-    """Ends silent sessions, embeds raw turns, lets words expire, brings up an older store.
+    """Ends silent sessions, embeds raw turns, lets words expire, embeds a store anew.
 
     Each round first calls `retry`, which writes late turns and resumes turns without a budget.
     """
@@ -70,14 +67,7 @@ class Upkeep:
     def start(self) -> None:
         """Work in the running event loop until `stop` is called."""
         loop = asyncio.get_running_loop()
-        self._tasks = [loop.create_task(self._bring_up()), loop.create_task(self._keep_going())]
-
-    async def settle(self) -> None:
-        """Wait until the store is of this version, but only for a moment."""
-        made_with = await self._knowledge.journal.meta()
-        if made_with and is_current(made_with):
-            return  # without a turn of the event loop, in which waiting work would begin
-        await asyncio.wait(self._tasks[:1], timeout=MAX_START)
+        self._tasks = [loop.create_task(self._embed_anew()), loop.create_task(self._keep_going())]
 
     async def stop(self) -> None:
         """Stop, and wait until it has stopped."""
@@ -115,26 +105,17 @@ class Upkeep:
                 self._trusted_from = steady + MAX_CLOCK_JUMP.total_seconds()
         return steady >= self._trusted_from
 
-    async def _bring_up(self) -> None:
-        """Bring the store up to this version, however often that fails."""
+    async def _embed_anew(self) -> None:
+        """Embed the memories that lost their vectors, however often that fails."""
         while True:
             try:
-                if await self._knowledge.bring_up():
-                    await self._wake_all()
                 if count := await self._knowledge.embed_anew():
                     logger.info("{} memories are embedded anew", count)
                 return
             except Exception as error:  # noqa: BLE001  the worker's edge: there is a next try
-                logger.error("the store is not brought up yet: {}", describe(error))
+                logger.error("the store is not embedded anew yet: {}", describe(error))
                 trace_bug(logger, error)
             await self._times.sleep(ROUND_SECONDS)
-
-    async def _wake_all(self) -> None:
-        after: int | None = 0
-        while after is not None:
-            users, after = await self._knowledge.journal.users_waiting(after=after)
-            for user_id in users:
-                self._wake(user_id)
 
     async def _keep_going(self) -> None:
         while True:

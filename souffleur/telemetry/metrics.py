@@ -23,6 +23,7 @@ from prometheus_client import (
 from souffleur.errors import SouffleurError
 from souffleur.knowledge.memory import Kind, MemoryState
 from souffleur.knowledge.store.engine.collection import Filter, Is
+from souffleur.knowledge.store.labels import has
 from souffleur.knowledge.turn import TurnState
 from souffleur.knowledge.watching import Note, What
 
@@ -294,7 +295,8 @@ class StoreState:
 async def read_state(knowledge: "KnowledgeBase", now: datetime) -> StoreState:
     """Return the state of a store, by counts alone. Raises StoreError."""
     journal = knowledge.journal
-    kinds = [Filter((Is("state", MemoryState.ACTIVE), Is("kind", kind))) for kind in map(str, Kind)]
+    active = Is("state", MemoryState.ACTIVE)
+    kinds = [Filter((active, has("kind", kind))) for kind in map(str, Kind)]
     oldest = await journal.turns(state=TurnState.PENDING, limit=1)
     waiting, failed, *counts = await asyncio.gather(
         journal.count_turns(TurnState.PENDING),

@@ -1,4 +1,4 @@
-"""A process that is killed: it brings an older store up, and embeds it anew."""
+"""A process that is killed: it embeds a store anew."""
 
 import asyncio
 import sys
@@ -14,11 +14,10 @@ NEW = "hash:32"
 
 
 async def renew(folder: Path) -> None:
-    """All that an older store with another embedder needs."""
+    """All that a store with another embedder needs."""
     place, embedder = StoreLocation(folder=folder), make_embedder(NEW)
     await take_over(place, embedder)
     base = await open_knowledge(place, embedder, COMPANION)
-    await base.bring_up()
     await base.embed_anew()
     await base.embed_turns()
     await base.close()

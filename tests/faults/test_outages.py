@@ -19,7 +19,7 @@ from souffleur.knowledge.turn import Turn, TurnState
 from souffleur.opening import Opening
 from souffleur.settings import Settings
 from tests.build import NOW, verdict
-from tests.place import at_once, lasts_hours, where
+from tests.place import lasts_hours, where
 from tests.scripted import SKIP, Scripted, add, answer
 from tests.simulated_time import SimulatedTime
 from tests.stores import open_empty
@@ -201,30 +201,6 @@ async def test_a_wrong_setting_is_no_fault_of_the_turns(tmp_path: Path, stub: St
         turns = await memory.knowledge.journal.turns()
         assert [(turn.state, turn.tries) for turn in turns] == [(TurnState.PENDING, 0)] * 3
         assert "temperature" in memory.error
-
-
-@at_once
-async def test_what_an_older_version_set_aside_is_taken_up_once(tmp_path: Path) -> None:
-    """Turns that failed for an endpoint are judged at the first start; unusable answers wait on."""
-    async with Souffleur.open(settings(tmp_path), clock=lambda: NOW) as memory:
-        for place in range(3):
-            memory.observe(**{**ME, "user": f"turn {place}"}, turn_id=str(place))
-        journal = memory.knowledge.journal
-        errors = ("EndpointError: 401", "EmbedderError: down", "AnswerError: no JSON")
-        for turn, error in zip(await journal.turns(), errors, strict=True):
-            await journal.mark([turn], state=TurnState.FAILED, tries=3, error=error)
-        await journal.note_meta({"schema": 1})
-    chat = Scripted(lambda _: SKIP)
-    async with Souffleur.open(settings(tmp_path), chat=chat, clock=lambda: NOW) as memory:
-        await memory.flush()
-        states = [turn.state for turn in await memory.knowledge.journal.turns()]
-        assert states == [TurnState.JUDGED, TurnState.JUDGED, TurnState.FAILED]
-        (first, *_) = await memory.knowledge.journal.turns()
-        await memory.knowledge.journal.mark(
-            [first], state=TurnState.FAILED, error="EndpointError: 400 for its words"
-        )
-    async with Souffleur.open(settings(tmp_path), chat=chat, clock=lambda: NOW) as memory:
-        assert (await memory.knowledge.journal.turns())[0].state is TurnState.FAILED
 
 
 async def test_forced_judging_says_what_kept_it(tmp_path: Path, stub: Start) -> None:

@@ -37,9 +37,9 @@ from souffleur.knowledge.store.engine.collection import (
     read_pages,
 )
 from souffleur.knowledge.store.engine.server import ServerCollection
+from souffleur.knowledge.store.labels import INDEXES
 from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.opening import (
-    COLLECTIONS,
     StoreLocation,
     open_collections,
     stored_dimension,
@@ -184,7 +184,7 @@ async def test_a_server_is_saved_the_same_way(kept: Kept, tmp_path: Path) -> Non
     """A backup does not depend on the engine: a server's holds the same records."""
     client = QdrantClient(":memory:")
     theirs = []
-    for name in COLLECTIONS:
+    for name in INDEXES:
         schema = CollectionSchema(name, kept.made.dimension, cues=True)
         theirs.append(await ServerCollection.open("", schema, client=client))
         await theirs[-1].put([one for (of, _), one in kept.points.items() if of == name])

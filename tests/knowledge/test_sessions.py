@@ -1,7 +1,6 @@
 """Sessions in the journal: raw turns that change while they are embedded, and words that expire."""
 
 from pathlib import Path
-from typing import Any
 
 from langchain_core.embeddings import Embeddings
 
@@ -9,14 +8,9 @@ from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.privacy.secrets import MASK
 from souffleur.knowledge.search.embedder import make_embedder
 from souffleur.knowledge.search.hash_embeddings import HashEmbeddings
-from souffleur.knowledge.search.memories import Query, Scope
-from souffleur.knowledge.session import SegmentState, WindowRule
+from souffleur.knowledge.session import WindowRule
 from souffleur.knowledge.store.codecs import session_point, to_session
-from souffleur.knowledge.store.engine.collection import CollectionSchema
-from souffleur.knowledge.store.engine.edge import EdgeCollection
-from souffleur.knowledge.store.ledger import INDEXES
 from souffleur.knowledge.store.opening import open_knowledge
-from souffleur.knowledge.store.sessions import Sessions
 from souffleur.knowledge.turn import TurnState, turn_point_id
 from tests.build import NOW, days, turn
 from tests.place import in_folder, located
@@ -134,27 +128,6 @@ async def test_words_expire_once_told(tmp_path: Path) -> None:
     await base.close()
 
 
-async def test_late_words_in_an_older_store_expire(tmp_path: Path) -> None:
-    """Words that came to a turn after its segment had expired go with the first expiry."""
-    base = await empty_base(tmp_path)
-    for place in ("1", "2"):
-        old = turn("tea?", "late", turn_id=place, session_id=f"s{place}", at=NOW - days(90))
-        id = turn_point_id("ann", "default", f"s{place}", place)
-        base.journal.record(old.model_copy(update={"id": id, "state": TurnState.JUDGED}))
-        base.sessions.end("ann", f"s{place}")
-    waiting = await base.sessions.segments("ann")
-    states: list[dict[str, Any]] = [{"expunged": True}, {"state": SegmentState.WAITING}]
-    await base.sessions.save(
-        [one.model_copy(update=state) for one, state in zip(waiting, states, strict=True)]
-    )
-    assert await base.sessions.expire(NOW - days(61), 30) == 0
-    assert await Sessions(base.journal).expire(NOW, 30) == 1
-    words = {one.session_id: one.words for one in await base.journal.turns()}
-    assert sorted(words.values()) == ["", "tea?\nlate"]
-    assert words[waiting[0].session_id] == ""
-    await base.close()
-
-
 async def test_a_reply_that_is_replaced_keeps_its_place(tmp_path: Path) -> None:
     """It keeps its place in the order of turns, before what was said after it."""
     base = await empty_base(tmp_path)
@@ -187,16 +160,4 @@ async def test_the_talk_before_this_one_lies_in_the_past(tmp_path: Path) -> None
         base.sessions.end("ann", name)
     then = await base.sessions.previous_talk("ann", "z", NOW, WindowRule())
     assert then == (NOW - days(2), NOW - days(2))
-    await base.close()
-
-
-async def test_a_journal_of_an_older_version_takes_replies(tmp_path: Path) -> None:
-    """Its collection is given what replies are found by when it is opened."""
-    older = EdgeCollection.open(tmp_path, CollectionSchema("journal", 128, INDEXES))
-    await older.close()
-    base = await open_knowledge(located(tmp_path), make_embedder("hash:128"), COMPANION)
-    base.journal.record(turn("Something to read, please!", "Take Walden.", turn_id="1"))
-    assert await base.embed_turns() == 1
-    (hit,) = await base.search(Query("ann", "Walden", NOW, scope=(Scope.TURNS,)))
-    assert hit.relevant
     await base.close()

@@ -66,7 +66,6 @@ class CachedCollection:
         self.schema = collection.schema
         self.trouble = ""
         """Empty: the collection itself knows what its writes are in for."""
-        self.remark = collection.remark
         self.changes = collection.changes
         self.shared = collection.shared
         self.memo: Memo = collection.memo

@@ -135,8 +135,6 @@ class Collection(Protocol):
     schema: CollectionSchema
     trouble: str
     """Why recent writes may not survive a power cut; empty if all is well."""
-    remark: str
-    """What the engine lacks and what to do about it; empty if it lacks nothing."""
     changes: Changes
     """Tells which points this process writes."""
     memo: Memo

@@ -35,7 +35,6 @@ from souffleur.knowledge.store.engine.edge_encoding import (
     SCHEMAS,
     encode_condition,
     encode_config,
-    encode_cues,
     encode_filter,
     encode_index,
     encode_listing,
@@ -103,7 +102,6 @@ class EdgeCollection:
         self.schema = schema
         self.trouble = ""
         """Why recent writes could not be flushed; empty if they were or are about to be."""
-        self.remark = ""
         self.changes = Changes()
         self.memo = Memo()
         """What readers remember; nobody else writes here."""
@@ -504,8 +502,6 @@ def _load(path: Path, schema: CollectionSchema) -> qdrant.EdgeShard:
         # `load` makes what is missing, so that a first start killed halfway can be repeated.
         shard = qdrant.EdgeShard.load(str(path), encode_config(schema, vectors))
         try:
-            for operation in encode_cues(schema, vectors):
-                shard.update(operation)
             _index(shard, schema)
             shard.flush()  # what is new, and what a killed process left in the log only
         except BaseException:

@@ -91,20 +91,6 @@ def encode_config(
     )
 
 
-def encode_cues(
-    schema: CollectionSchema, stored: Collection[str] | None
-) -> list[qdrant.UpdateOperation]:
-    """Return the operations that create the cue vectors which an older collection lacks."""
-    if not schema.cues or stored is None:
-        return []
-    make = qdrant.UpdateOperation
-    made = {
-        CUES: make.create_dense_vector(CUES, schema.dimension, qdrant.Distance.Cosine, NEAREST),
-        CUE_WORDS: make.create_sparse_vector(CUE_WORDS, modifier=qdrant.Modifier.Idf),
-    }
-    return [operation for name, operation in made.items() if name not in stored]
-
-
 def encode_index(key: str, kind: IndexType) -> qdrant.UpdateOperation:
     """Return the operation that indexes a payload field."""
     return qdrant.UpdateOperation.create_field_index(key, INDEXES.get(kind) or SCHEMAS[kind])

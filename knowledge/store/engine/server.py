@@ -30,11 +30,9 @@ from souffleur.knowledge.store.engine.collection import (
     carry_through,
 )
 from souffleur.knowledge.store.engine.memo import SHARED_LIFE, Memo
-from souffleur.knowledge.store.engine.rarity import Rarity, Words, is_rescored, widened
 from souffleur.knowledge.store.engine.server_encoding import (
     SCHEMAS,
     encode_condition,
-    encode_cues,
     encode_dense,
     encode_filter,
     encode_index,
@@ -44,7 +42,6 @@ from souffleur.knowledge.store.engine.server_encoding import (
     encode_query,
     encode_swap,
     encode_vectors,
-    encode_widened,
     encode_words,
 )
 from souffleur.knowledge.store.engine.vectors import (
@@ -62,9 +59,7 @@ Answer = TypeVar("Answer")
 
 CONFLICT, MISSING = 409, 404
 REFUSED = (401, 403)
-OLDEST = (1, 18)
-"""The first version that can add vectors to a collection. Some before ignore `update_mode`."""
-COUNTS_RARITY = (1, 19)
+OLDEST = (1, 19)
 """The first version that counts the rarity of terms within a user's points."""
 MAX_REQUESTS = 32
 """Maximum requests to servers that one process has under way; each takes a thread."""
@@ -74,7 +69,7 @@ _in_memory: WeakKeyDictionary[QdrantClient, threading.Lock] = WeakKeyDictionary(
 
 
 class ServerCollection:
-    """A collection on a server of version 1.18 or later.
+    """A collection on a server of version 1.19 or later.
 
     The blocking client is called in threads; an in-memory client, which is not thread-safe and has
     no indexes, is called under a lock.
@@ -94,11 +89,9 @@ class ServerCollection:
         self.schema = schema
         self._name = prefix + schema.name
         self.trouble = ""
-        self.remark = ""
         self.changes = Changes()
         self.memo = Memo(life=SHARED_LIFE)
         """What readers remember, for a short time: other processes may write here."""
-        self._rarity: Rarity | None = None
         self._client = client
         self._url = bare_address(url)
         self._owned = owned
@@ -124,14 +117,14 @@ class ServerCollection:
         On the server, its name begins with `prefix`.
         If `client` is given, it is used instead of connecting, and `close` leaves it open. Raises
         StoreMismatchError if the collection was made with another dimension, StoreError if the
-        server is older than 1.18.
+        server is older than 1.19.
         """
         owned = client is None
         if client is None:
             client = await asyncio.to_thread(connect, url, api_key, timeout)
         collection = cls(client, schema, url, owned=owned, prefix=prefix)
         try:
-            collection._fit(await collection._ask("open", collection._find_version))
+            await collection._check_version()
             await collection._ask("open", collection._prepare)
             stored = await collection._ask("open", collection._build_indexes)
             check_stored(schema, stored, bare_address(url))
@@ -259,20 +252,17 @@ class ServerCollection:
         if not queries:
             return []
         check_given(self.schema, [one.vector for one in queries if isinstance(one, Search)])
-        batch = [self._encode(query) for query in queries]
+        batch = [encode_query(query) for query in queries]
         answers = await self._ask(
             "search", lambda: self._client.query_batch_points(self._name, batch)
         )
-        hits = [
+        return [
             [
                 Hit(to_point(found), found.score if isinstance(query, Search) else 0.0)
                 for found in a.points
             ]
             for query, a in zip(queries, answers, strict=True)
         ]
-        if self._rarity is None:
-            return hits
-        return await self._rarity.rescore(queries, hits, writes=self.changes.count)
 
     async def count(self, filter: Filter) -> int:
         """Return the number of matching points."""
@@ -333,42 +323,14 @@ class ServerCollection:
             return ()
         return tuple(map(int, re.findall(r"\d+", told)[:3]))
 
-    def _fit(self, version: tuple[int, ...]) -> None:
-        """Do without what a server of this version lacks. Raises StoreError."""
-        named = ".".join(map(str, version))
+    async def _check_version(self) -> None:
+        """Raise StoreError if the server says that it is too old."""
+        version = await self._ask("open", self._find_version)
         if version and version < OLDEST:
             raise StoreError(
-                f"Qdrant at {self._url} has version {named}, which does not keep the conditions of "
-                "writes: upgrade it to 1.19 or later (1.18 will do)."
+                f"Qdrant at {self._url} has version {'.'.join(map(str, version))}, which cannot "
+                "count how rare words are among one user's memories: upgrade it to 1.19 or later."
             )
-        if version < COUNTS_RARITY:
-            self._rarity = Rarity(self._read_words)
-            known = f"version {named}" if named else "an unknown version"
-            self.remark = (
-                f"Qdrant at {self._url} has {known} and cannot count how rare words are among one "
-                "user's memories: this is counted here, so recall takes longer. Upgrade it to 1.19 "
-                "or later."
-            )
-
-    def _encode(self, query: Search | Listing) -> models.QueryRequest:
-        if self._rarity is not None and is_rescored(query):
-            return encode_widened(widened(query))
-        return encode_query(query)
-
-    async def _read_words(self, corpus: Filter, limit: int) -> Words:
-        condition, names = encode_filter(corpus), [*encode_words(self.schema)]
-        records, following = await self._ask(
-            "read",
-            lambda: self._client.scroll(
-                self._name,
-                scroll_filter=condition,
-                limit=limit,
-                with_payload=False,
-                with_vectors=names,
-            ),
-        )
-        total = len(records) if following is None else await self.count(corpus)
-        return Words([to_point(record) for record in records], total)
 
     def _prepare(self) -> None:
         name = self._name
@@ -390,10 +352,7 @@ class ServerCollection:
             present = info.payload_schema.get(key)
             if not self._local and (present is None or present.data_type != SCHEMAS[kind]):
                 self._client.create_payload_index(self._name, key, encode_index(kind))
-        vectors, words = info.config.params.vectors, info.config.params.sparse_vectors
-        stored = {*(vectors if isinstance(vectors, dict) else ()), *(words or ())}
-        for vector, params in encode_cues(self.schema, stored).items():
-            self._client.create_vector_name(self._name, vector, params)
+        vectors = info.config.params.vectors
         return vectors[DENSE].size if isinstance(vectors, dict) else 0
 
     def _upsert(self, points: Sequence[Point]) -> None:

@@ -1,6 +1,6 @@
 """Conversion of points, filters and queries to those of a Qdrant server."""
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from qdrant_client import models
@@ -22,8 +22,6 @@ from souffleur.knowledge.store.engine.collection import (
     Sparse,
 )
 from souffleur.knowledge.store.engine.vectors import CUE_WORDS, CUES, DENSE, LEXICAL, vector_name
-
-NamedVector = models.DenseVectorNameConfig | models.SparseVectorNameConfig
 
 SCHEMAS: dict[IndexType, models.PayloadSchemaType] = {
     "keyword": models.PayloadSchemaType.KEYWORD,
@@ -54,25 +52,15 @@ def encode_words(schema: CollectionSchema) -> dict[str, models.SparseVectorParam
     return {name: models.SparseVectorParams(modifier=models.Modifier.IDF) for name in names}
 
 
-def encode_cues(schema: CollectionSchema, stored: Container[str]) -> dict[str, NamedVector]:
-    """Return the cue vectors that an older collection lacks, by name."""
-    dense = models.DenseVectorConfig(
-        size=schema.dimension, distance=models.Distance.COSINE, multivector_config=_NEAREST
-    )
-    sparse = models.SparseVectorConfig(modifier=models.Modifier.IDF)
-    wanted: dict[str, NamedVector] = {
-        CUES: models.DenseVectorNameConfig(dense=dense),
-        CUE_WORDS: models.SparseVectorNameConfig(sparse=sparse),
-    }
-    return {name: one for name, one in wanted.items() if schema.cues and name not in stored}
-
-
-def encode_named(schema: CollectionSchema) -> dict[str, NamedVector]:
+def encode_named(schema: CollectionSchema) -> dict[str, models.DenseVectorNameConfig]:
     """Return the dense vectors of an existing collection that lost its own, by name."""
-    cosine = models.Distance.COSINE
-    dense = models.DenseVectorConfig(size=schema.dimension, distance=cosine)
-    cues = encode_cues(schema, {CUE_WORDS})
-    return {DENSE: models.DenseVectorNameConfig(dense=dense), **cues}
+    size, cosine = schema.dimension, models.Distance.COSINE
+    named = {DENSE: models.DenseVectorConfig(size=size, distance=cosine)}
+    if schema.cues:
+        named[CUES] = models.DenseVectorConfig(
+            size=size, distance=cosine, multivector_config=_NEAREST
+        )
+    return {name: models.DenseVectorNameConfig(dense=one) for name, one in named.items()}
 
 
 def encode_index(kind: IndexType) -> models.PayloadSchemaType | models.KeywordIndexParams:
@@ -160,11 +148,6 @@ def encode_search(search: Search) -> models.QueryRequest:
         with_payload=encode_fields(search.fields),
         params=models.SearchParams(idf=idf),
     )
-
-
-def encode_widened(search: Search) -> models.QueryRequest:
-    """Return the client's query, whose hits have the vector they are found by."""
-    return encode_search(search).model_copy(update={"with_vector": [vector_name(search)]})
 
 
 def encode_order(order: Order) -> models.OrderBy:

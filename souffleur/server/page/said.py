@@ -13,6 +13,7 @@ from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.search.memories import Found, Query
 from souffleur.knowledge.store.codecs import to_memories, to_turn
 from souffleur.knowledge.store.engine.collection import Between, Condition, Filter, Is, Order
+from souffleur.knowledge.store.labels import has
 from souffleur.knowledge.store.reading import read_each
 from souffleur.knowledge.turn import Turn
 from souffleur.server.page.cards import Card, card_of
@@ -101,7 +102,7 @@ class Whispered:
 async def latest_said(memory: Souffleur, user_id: str, *, limit: int) -> list[Said]:
     """Return a user's latest turns whose words are still there, newest first."""
     must: tuple[Condition, ...] = (Is("type", "turn"), *user_conditions(user_id))
-    shown = Filter(must, (Is("hidden", True), Is("expunged", True)))
+    shown = Filter(must, (Is("gone", True),))
     order = Order("at", descending=True)
     page, _ = await memory.knowledge.journal.collection.scroll(shown, limit=limit, order=order)
     return [_said(memory, turn) for turn in read_each(page, to_turn)]
@@ -176,11 +177,11 @@ async def _beside(
     must = (
         Is("type", "turn"),
         *user_conditions(turn.user_id),
-        Is("session_id", turn.session_id),
+        has("session_id", turn.session_id),
         *sphere_conditions(turn.sphere),
         where,
     )
-    shown = Filter(must, (Is("hidden", True), Is("expunged", True)))
+    shown = Filter(must, (Is("gone", True),))
     page, _ = await memory.knowledge.journal.collection.scroll(
         shown, limit=AROUND, order=Order("seq", descending=newest_first)
     )

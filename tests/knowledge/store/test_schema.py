@@ -1,5 +1,11 @@
-"""Stores that an older version wrote: what is brought up, how often, and what is refused."""
+"""Stores of the schema before this one: they are brought up when they are opened, or refused.
 
+`data/schema_4.zip` and `.jsonl` are a backup and an export that were made before records had
+labels: three memories of Ann, one replaced and one forgotten, six turns, one hidden and one
+expired, a proposal that waits, and an item.
+"""
+
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -7,99 +13,148 @@ import pytest
 
 from souffleur.errors import StoreMismatchError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Due, Memory
-from souffleur.knowledge.store import schema
+from souffleur.knowledge.search.memories import Query, Scope
+from souffleur.knowledge.store.backup import restore
+from souffleur.knowledge.store.backup_file import read_lines
+from souffleur.knowledge.store.engine.collection import (
+    CollectionSchema,
+    Filter,
+    IndexType,
+    read_all,
+)
+from souffleur.knowledge.store.engine.edge import EdgeCollection
+from souffleur.knowledge.store.importing import import_export
+from souffleur.knowledge.store.labels import INDEXES, lookup_fields
 from souffleur.knowledge.store.ledger import Journal
-from souffleur.knowledge.store.schema import POINTS_PER_PAGE, SCHEMA, STEPS, bring_up
-from souffleur.knowledge.turn import TurnState
-from tests.build import NOW, days, fill, memory, open_base, turn
+from souffleur.knowledge.store.opening import StoreLocation
+from souffleur.knowledge.store.schema import SCHEMA, bring_up
+from souffleur.knowledge.turn import Turn
+from tests.build import NOW, days, open_base
 from tests.faults.teller import Deadly, Dying, Gone
+from tests.place import in_folder
+from tests.stores import empty_base
 
-MANY = [memory(f"Ann likes thing {place}.", importance=2.5) for place in range(300)]
-
-
-async def make_old(base: KnowledgeBase) -> None:
-    """Memories with other due times, turns set aside in an outage, and the metadata of schema 1."""
-    await fill(base, *(one.model_copy(update=wrong()) for one in MANY))
-    for place, error in enumerate(("EndpointError: 401", "AnswerError: no JSON")):
-        base.journal.record(turn(f"turn {place}", turn_id=str(place)))
-        (*_, latest) = await base.journal.turns()
-        await base.journal.mark([latest], state=TurnState.FAILED, tries=3, error=error)
-    old = {"schema": 1, "due_rules": 1}
-    await base.journal.note_meta(old)
-
-
-def wrong() -> dict[str, object]:
-    """A due time by former rules."""
-    return {"due_at": NOW + days(99), "due_for": Due.REVIEW}
+DATA = Path(__file__).parent / "data"
+FORMER: dict[str, dict[IndexType, str]] = {
+    "memories": {
+        "keyword": "agent_id category kind fingerprint entities due_for",
+        "integer": "revision",
+    },
+    "journal": {
+        "keyword": "agent_id session_id verdict_id turn_ids memory_ids folders",
+        "integer": "place",
+        "bool": "expunged hidden waits",
+    },
+}
+"""Indexes that a store of schema 4 had besides."""
 
 
-async def right(base: KnowledgeBase) -> bool:
-    """Whether all is as this version writes it."""
-    kept: list[Memory] = await base.list("ann")
-    turns = [(one.state, one.tries) for one in await base.journal.turns()]
-    expected = [(TurnState.PENDING, 0), (TurnState.FAILED, 3)]
-    both = sorted(kept, key=key) == sorted(MANY, key=key) and turns == expected
-    meta = await base.journal.meta() or {}
-    return both and meta["schema"] == SCHEMA and not {"due_rules", "bringing_up"} & meta.keys()
+async def write_former(folder: Path) -> None:
+    """A folder with the collections, indexes and records of schema 4."""
+    lines = list(read_lines(DATA / "schema_4.zip"))
+    for name, indexes in INDEXES.items():
+        own = {field: kind for field, kind in indexes.items() if field not in ("labels", "gone")}
+        also = {field: kind for kind, fields in FORMER[name].items() for field in fields.split()}
+        schema = CollectionSchema(name, 16, {**own, **also}, cues=True)
+        collection = EdgeCollection.open(folder, schema)
+        await collection.put([one for where, _, one in lines if where == name and one])
+        await collection.close()
 
 
-def key(one: Memory) -> str:
-    return one.id
+async def assert_whole(base: KnowledgeBase, *, backup: bool = True) -> None:
+    """Everything is found as it was, and nothing that was hidden, expired or forgotten."""
+    assert (await base.journal.meta() or {})["schema"] == SCHEMA
+    kept = {one.content for one in await base.list("ann")}
+    assert kept == {"Ann likes oolong tea.", "Ann has a dog called Rex."}
+    (rex,) = await base.list("ann", kind="fact")
+    assert [one.op for one in await base.history(rex.id, user_id="ann")] == ["ADD"]
+    (waits,) = await base.journal.entries("ann", waits=True)
+    assert (waits.op, waits.waits) == ("DELETE", True)
+    said = await base.search(Query("ann", "tea number", NOW + days(1), scope=(Scope.TURNS,)))
+    assert {one.item.user for one in said if isinstance(one.item, Turn)} <= {
+        "I like tea number 2",
+        "I like tea number 3",
+        "I sing in Lyon",
+        "Not embedded yet",
+    }
+    turns = await base.journal.turns()
+    assert len(await base.sessions.segments_with([turns[0].id])) == 1
+    assert await base.sessions.count_unembedded() == (1 if backup else 4)
+    assert await base.items.count(("a",)) == 1
+    for collection in (base.memories, base.journal.collection):
+        for point in await read_all(collection, Filter()):
+            assert lookup_fields(point.payload).items() <= point.payload.items()
 
 
-async def test_an_older_store_is_brought_up_once(tmp_path: Path) -> None:
-    """It is read as it is at once; each step changes what it must, and no second time."""
-    base = await open_base(tmp_path, dimension=64)
-    await make_old(base)
+@in_folder
+async def test_a_store_of_the_former_schema_is_brought_up(tmp_path: Path) -> None:
+    """Once it is opened, all is found by its labels, and the next opening changes nothing."""
+    await write_former(tmp_path)
+    for _ in range(2):
+        base = await open_base(tmp_path, dimension=16)
+        await assert_whole(base)
+        await base.close()
+
+
+async def test_a_backup_of_the_former_schema_is_restored(tmp_path: Path) -> None:
+    """Its records are brought up when the store is opened."""
+    await restore(DATA / "schema_4.zip", StoreLocation(tmp_path / "new"))
+    base = await open_base(tmp_path / "new", dimension=16)
+    await assert_whole(base)
     await base.close()
-    base = await open_base(tmp_path, dimension=64)
-    assert len(await base.list("ann")) == len(MANY)
-    told: list[tuple[int, int]] = []
-    done = await base.bring_up(lambda *step: told.append(step))
-    assert [one.name for one in done] == [step.name for step in STEPS]
-    assert [one.changed for one in done] == [300, 1, 0]
-    assert told[:3] == [(128, 300), (256, 300), (300, 300)]
-    assert await right(base)
-    assert await base.bring_up() == []
+
+
+async def test_an_export_of_the_former_schema_is_imported(tmp_path: Path) -> None:
+    """Its records get their labels; what was forgotten on request is not in it."""
+    base = await empty_base(tmp_path)
+    done = await import_export(base, DATA / "schema_4.jsonl")
+    assert (done.new["memory"], done.new["turn"], done.skipped) == (3, 6, {})
+    await assert_whole(base, backup=False)
+    assert (await import_export(base, DATA / "schema_4.jsonl")).new == {}
     await base.close()
 
 
-async def test_it_goes_on_where_it_was_killed(base: KnowledgeBase) -> None:
-    """Killed before any of its writes, it ends as it would have, and begins no page twice."""
-    await make_old(base)
-    for writes in (0, 5, POINTS_PER_PAGE, 1, 40, 60, 0, -1):
-        count, journal = Dying(writes), Journal(base.journal.collection, last_seq=0)
+@in_folder
+async def test_it_goes_on_where_it_was_killed(tmp_path: Path) -> None:
+    """Killed before any of its writes, it ends as it would have."""
+    await restore(DATA / "schema_4.zip", StoreLocation(tmp_path))
+    opened = {
+        name: EdgeCollection.open(tmp_path, CollectionSchema(name, 16, indexes, cues=True))
+        for name, indexes in INDEXES.items()
+    }
+    for writes in (0, 3, 1, 5, 0):
+        count, journal = Dying(writes), Journal(opened["journal"], last_seq=0)
         journal.collection = Deadly(journal.collection, count)
-        told: list[tuple[int, int]] = []
         with suppress(Gone):
-            memories = Deadly(base.memories, count)
-            await bring_up(
-                memories, journal, base.policy, progress=lambda *step, to=told: to.append(step)
-            )
-    assert await right(base)
-    assert told[0] == (2 * POINTS_PER_PAGE, len(MANY))
+            await bring_up(Deadly(opened["memories"], count), journal)
+    for one in opened.values():
+        await one.close()
+    base = await open_base(tmp_path, dimension=16)
+    await assert_whole(base)
+    await base.close()
 
 
 async def test_a_new_store_lacks_nothing(base: KnowledgeBase) -> None:
     """It is made by this version's schema."""
     assert (await base.journal.meta() or {})["schema"] == SCHEMA
-    assert await base.bring_up() == []
 
 
-@pytest.mark.parametrize("found", [SCHEMA + 1, "2.0", 0])
-async def test_a_newer_store_is_refused(tmp_path: Path, found: object) -> None:
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        (SCHEMA + 1, "newer version of Souffleur"),
+        ("2.0", "newer version of Souffleur"),
+        (0, "newer version of Souffleur"),
+        (3, "before the first release"),
+    ],
+)
+async def test_a_store_of_another_schema_is_refused(
+    tmp_path: Path, found: object, why: str
+) -> None:
     """It is not opened, the error says why, and nothing in it is changed."""
     base = await open_base(tmp_path, dimension=64)
-    newer = await base.journal.note_meta({"schema": found, "something": "new"})
+    other = await base.journal.note_meta({"schema": found, "something": "new"})
     await base.close()
-    with pytest.raises(StoreMismatchError, match="newer version of Souffleur"):
+    with pytest.raises(StoreMismatchError, match=re.escape(why)):
         await open_base(tmp_path, dimension=64)
-    assert newer["something"] == "new"
-
-
-def test_steps_are_in_order() -> None:
-    """Each leads to the next schema, under a name of its own."""
-    assert [step.to for step in STEPS] == list(range(2, SCHEMA + 1))
-    assert len({step.name for step in STEPS}) == len(STEPS)
-    assert schema.is_current({"schema": SCHEMA})
+    assert other["something"] == "new"

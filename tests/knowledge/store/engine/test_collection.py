@@ -18,7 +18,6 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-import qdrant_edge
 from httpx import Headers
 from hypothesis import given, settings, strategies as st
 from qdrant_client import QdrantClient, models
@@ -44,7 +43,6 @@ from souffleur.knowledge.store.engine.collection import (
     Sparse,
 )
 from souffleur.knowledge.store.engine.edge import EdgeCollection
-from souffleur.knowledge.store.engine.edge_encoding import NEAREST
 from souffleur.knowledge.store.engine.files import sync_log
 from souffleur.knowledge.store.engine.server import ServerCollection, client_errors
 from tests.shared import until
@@ -121,31 +119,22 @@ async def empty(collection: Collection) -> None:
     await collection.delete([p.id for p in left])
 
 
-class Older(QdrantClient):
-    """The client's in-memory mode, which says to be a server of another version."""
-
-    told = "1.18.1"
-
-    def info(self) -> models.VersionInfo:
-        return models.VersionInfo(title="qdrant", version=self.told)
-
-
-@pytest.fixture(params=["edge", "memory", "older", "server"])
+@pytest.fixture(params=["edge", "memory", "server"])
 async def collection(
     request: pytest.FixtureRequest, edge: EdgeCollection
 ) -> AsyncIterator[Collection]:
     """An empty collection of each engine."""
     engine = request.param
     test = request.node.originalname
-    if engine in ("memory", "older") and test in LACKING:
+    if engine == "memory" and test in LACKING:
         pytest.skip(LACKING[test])
     if engine == "server" and SERVER is None:
         pytest.skip("SOUFFLEUR_TEST_QDRANT_URL does not name a server to test with")
     if engine == "edge":
         await empty(edge)
         yield edge
-    elif engine in ("memory", "older"):
-        client = (Older if engine == "older" else QdrantClient)(":memory:")
+    elif engine == "memory":
+        client = QdrantClient(":memory:")
         yield await ServerCollection.open(":memory:", LAYOUT, client=client)
         client.close()
     else:
@@ -1075,39 +1064,27 @@ def test_filters_mean_what_the_seam_says(
     assert asyncio.run(matching(edge, *filter.must, no=filter.must_not)) == expected
 
 
-@pytest.mark.parametrize("half", [False, True])
-async def test_a_collection_without_cues_gets_them(tmp_path: Path, half: bool) -> None:
-    """One that an older version made can have cues once it is opened, also after a kill halfway."""
-    collection = EdgeCollection.open(tmp_path, PLAIN)
-    await collection.put([point(1, {"a": 1}, dense=(1.0, 0.0, 0.0))])
-    if half:
-        size, distance = PLAIN.dimension, qdrant_edge.Distance.Cosine
-        made = qdrant_edge.UpdateOperation.create_dense_vector("cues", size, distance, NEAREST)
-        collection._shard.update(made)
-    await collection.close()
-    for _ in range(2):
-        collection = EdgeCollection.open(tmp_path, replace(PLAIN, cues=True))
-        words = Sparse((7,), (1.0,))
-        await collection.put([Point(name(2), {}, cues=((0.0, 1.0, 0.0),), cue_words=words)])
-        asks = [Search(vector, Filter(), by_cues=True) for vector in ((0.0, 1.0, 0.0), words)]
-        found = await collection.search(asks)
-        assert [[number(hit.point) for hit in hits] for hits in found] == [[2], [2]]
-        (old,) = await collection.get([name(1)], vectors=True)
-        assert (old.payload, old.dense, old.cues) == ({"a": 1}, (1.0, 0.0, 0.0), ())
-        await collection.close()
+class Server(QdrantClient):
+    """The client's in-memory mode, which says to be a server of some version."""
+
+    def __init__(self, version: str) -> None:
+        super().__init__(":memory:")
+        self._version = version
+
+    def info(self) -> models.VersionInfo:
+        return models.VersionInfo(title="qdrant", version=self._version)
 
 
-async def test_a_server_s_collection_without_cues_gets_them() -> None:
-    """The vectors that an older version did not make are made when it is opened."""
-    if SERVER is None:
-        pytest.skip("SOUFFLEUR_TEST_QDRANT_URL does not name a server to test with")
-    schema = replace(PLAIN, name=f"test-{uuid4()}")
-    await (await ServerCollection.open(SERVER, schema)).close()
-    served = await ServerCollection.open(SERVER, replace(schema, cues=True))
-    await served.put([Point(name(2), {}, cues=((0.0, 1.0, 0.0),))])
-    (hits,) = await served.search([Search((0.0, 1.0, 0.0), Filter(), by_cues=True)])
-    assert [number(hit.point) for hit in hits] == [2]
-    await served.close()
-    client = QdrantClient(url=SERVER, check_compatibility=False)
-    client.delete_collection(schema.name)
-    client.close()
+@pytest.mark.parametrize("version", ["1.19.0", "1.20.0-dev", ""])
+async def test_a_server_may_be_new_or_not_tell_its_version(version: str) -> None:
+    """Both are used; a proxy may offer collections only."""
+    await (await ServerCollection.open("http://q", PLAIN, client=Server(version))).close()
+
+
+@pytest.mark.parametrize("version", ["1.17.1", "1.18.1"])
+async def test_an_old_server_is_refused(version: str) -> None:
+    """The error says which version is needed, and nothing is created on the server."""
+    client = Server(version)
+    with pytest.raises(StoreError, match=rf"version {version}.*upgrade it to 1\.19"):
+        await ServerCollection.open("http://q", PLAIN, client=client)
+    assert not client.collection_exists(PLAIN.name)

@@ -12,7 +12,7 @@ from souffleur.cli.process import prepared
 from souffleur.errors import SettingsError, SouffleurError
 
 COMMANDS = {
-    "speed": "bench.performance",
+    "speed": "bench.speed.command",
     "load": "bench.load",
     "soak": "bench.soak",
     "proxy": "bench.proxied",

@@ -251,7 +251,7 @@ def _run_proxy(told: Connection, upstream: str, folder: str, memories: int) -> N
 
 
 async def _proxy(told: Connection, upstream: str, folder: Path, memories: int) -> None:
-    from bench.performance import PLACES, THINGS
+    from bench.speed.store import PLACES, THINGS
     from souffleur import Settings, Souffleur
     from souffleur.collector import spare_what_lasts
     from souffleur.proxy.server import serve

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.command import ToJson
-from bench.performance import instant
+from bench.speed.store import instant
 from souffleur import Reply, Request, Settings, Souffleur
 from souffleur.collector import spare_what_lasts
 from souffleur.evals.scratch import scratch

@@ -12,23 +12,19 @@ from random import Random
 from rich.console import Console
 from rich.table import Table
 
-from bench.speed.bars import Bar, verdict
-from bench.speed.rivals import Fill, Rivals, Search, title_of
+from bench.speed.rivals import Fill, HashedTexts, Rivals, Search, title_of
+from bench.speed.store import USER
 from bench.speed.timing import Operation, Timing, timing_of
 from souffleur import Souffleur
 from souffleur.evals.scratch import scratch
-from souffleur.knowledge.search.hash_embeddings import HashEmbeddings
 
 LIMIT = 10
 """Memories that each search returns."""
 DIMENSION = 512
-USER = "ann"
 PAUSE = 0.01
 """Seconds after which is looked again whether a thread still works."""
 MAX_PAUSES = 50
 RECALL, BARE, SEARCH = "recall", "recall, less the embedding", "search"
-BARS = {1_000: 7.0, 10_000: 25.0, 100_000: 80.0}
-"""How many times faster than mem0's search our recall is to be, by number of memories."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +50,6 @@ class Ratio:
     """Of the 95th percentiles."""
     cpu: float
     """Of the medians of processor time."""
-    bar: Bar | None = None
-
-    @property
-    def verdict(self) -> str:
-        """Whether the bar is met; empty if there is none."""
-        return verdict(self.bar, self.wall) if self.bar else ""
 
 
 async def settle(worked: Callable[[], float] = time.process_time, pause: float = PAUSE) -> None:
@@ -129,7 +119,6 @@ def ratios(entries: Sequence[Entry]) -> list[Ratio]:
             wall=their.wall.median / our.wall.median,
             slow=their.wall.slow / our.wall.slow,
             cpu=their.cpu.median / our.cpu.median,
-            bar=_bar(their.name, our),
         )
         for their in entries
         if their not in ours
@@ -149,19 +138,11 @@ def report_contest(entries: Sequence[Entry]) -> None:
         times = (one.wall.median, one.wall.slow, one.cpu.median, one.cpu.slow)
         table.add_row(one.name, f"{one.wall.size:,}", *(f"{time:.2f}" for time in times))
     console.print(table)
-    table = Table("their search", "our", "memories", "median", "p95", "processor", "bar")
+    table = Table("their search", "our", "memories", "median", "p95", "processor")
     for ratio in ratios(entries):
         shares = (f"{share:.1f} x" for share in (ratio.wall, ratio.slow, ratio.cpu))
-        bar = f"{ratio.bar.text}: {ratio.verdict}" if ratio.bar else ""
-        table.add_row(ratio.theirs, ratio.ours, f"{ratio.size:,}", *shares, bar)
+        table.add_row(ratio.theirs, ratio.ours, f"{ratio.size:,}", *shares)
     console.print(table)
-
-
-def _bar(title: str, our: Entry) -> Bar | None:
-    wanted = BARS.get(our.wall.size)
-    if wanted is None or our.name == SEARCH or not title.startswith("mem0 "):
-        return None
-    return Bar(f"{title} / {our.name}", our.wall.size, "ratio", wanted, at_least=True)
 
 
 def _ours(memory: Souffleur, asked: Sequence[str], now: datetime) -> dict[str, Operation]:
@@ -198,7 +179,7 @@ async def _opened(
 ) -> AsyncIterator[dict[str, Search]]:
     with ExitStack() as closing:
         folder = closing.enter_context(scratch())
-        fill = Fill(folder, HashEmbeddings(DIMENSION), texts, now, LIMIT)
+        fill = Fill(folder, HashedTexts(DIMENSION), texts, now, LIMIT)
         searches = {
             title_of(name): closing.enter_context(spec.open(fill))
             for name, spec in rivals.specs.items()

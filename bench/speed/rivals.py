@@ -14,16 +14,22 @@ from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 
+from langchain_core.embeddings import Embeddings
+
+from bench.speed.store import USER
 from bench.systems import load_factory
 from souffleur.errors import SettingsError
 from souffleur.knowledge.search.hash_embeddings import HashEmbeddings
 
 MEMORIES_PER_WRITE = 500
-USER = "ann"
 
 
 Search = Callable[[str], Awaitable[int]]
 """Searches by a text, and returns how many memories it found."""
+
+
+class HashedTexts(HashEmbeddings, Embeddings):
+    """Our embedder by spelling, of the class that both other systems ask for."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +38,7 @@ class Fill:
 
     folder: Path
     """For its files, if it has any."""
-    embeddings: HashEmbeddings
+    embeddings: HashedTexts
     texts: Sequence[str]
     now: datetime
     limit: int
@@ -82,15 +88,11 @@ def _open_mem0(fill: Fill) -> Iterator[Search]:
 @contextmanager
 def _open_langmem(fill: Fill) -> Iterator[Search]:
     """Open LangGraph's store in memory, LangMem's default, with these memories of one user."""
-    from langchain_core.embeddings import Embeddings
     from langgraph.store.base import IndexConfig, PutOp
     from langgraph.store.memory import InMemoryStore
 
-    class Hashed(HashEmbeddings, Embeddings):
-        """Ours, of the class that the store asks for."""
-
-    dimension = fill.embeddings.dimension
-    index = IndexConfig(dims=dimension, embed=Hashed(dimension))
+    embeddings = fill.embeddings
+    index = IndexConfig(dims=embeddings.dimension, embed=embeddings)
     store = InMemoryStore(index=index)
     namespace = ("memories", USER)
     for batch in _batches(fill.texts):

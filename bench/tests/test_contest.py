@@ -1,4 +1,4 @@
-"""Calls in turn, ratios and bars, and other systems that are not installed: no figure is a time."""
+"""Calls in turn, ratios, and other systems that are not installed: no figure is a time."""
 
 import json
 from datetime import UTC, datetime
@@ -6,9 +6,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from langchain_core.embeddings import Embeddings
 
-from bench.performance import compare
-from bench.speed.bars import judge
+from bench.speed.command import compare
 from bench.speed.contest import (
     BARE,
     MAX_PAUSES,
@@ -18,11 +18,9 @@ from bench.speed.contest import (
     ratios,
     settle,
 )
-from bench.speed.page import to_html
-from bench.speed.rivals import RIVALS, Fill, find_rivals
+from bench.speed.rivals import RIVALS, Fill, HashedTexts, find_rivals
 from bench.speed.timing import Operation, Timing
 from souffleur.errors import SettingsError
-from souffleur.knowledge.search.hash_embeddings import HashEmbeddings
 from tests.command import Run
 
 MISSING = [name for name in ("mem0", "langmem") if find_spec(name) is None]
@@ -62,25 +60,25 @@ async def test_a_call_begins_when_the_threads_of_the_one_before_rest(busy: int, 
     assert len(list(left)) == len(times) - 2 * looks
 
 
-def test_ratios_stand_beside_their_bars() -> None:
-    """Theirs divided by ours; the bar is of mem0 and recall, at the sizes that it was set for."""
+def test_a_ratio_is_theirs_divided_by_ours() -> None:
+    """Each other system has one for each operation of ours."""
     found = ratios([entry(RECALL, 2.0), entry(BARE, 1.0), entry("mem0 2", 10.0), entry("x", 4.0)])
-    told = {(one.theirs, one.ours): (one.wall, one.cpu, one.verdict) for one in found}
+    told = {(one.theirs, one.ours): (one.wall, one.cpu) for one in found}
     assert told == {
-        ("mem0 2", RECALL): (5.0, 5.0, "missed"),
-        ("mem0 2", BARE): (10.0, 10.0, "met"),
-        ("x", RECALL): (2.0, 2.0, ""),
-        ("x", BARE): (4.0, 4.0, ""),
+        ("mem0 2", RECALL): (5.0, 5.0),
+        ("mem0 2", BARE): (10.0, 10.0),
+        ("x", RECALL): (2.0, 2.0),
+        ("x", BARE): (4.0, 4.0),
     }
 
 
 def test_ratios_are_of_one_size() -> None:
-    """Each system is compared with ours over as many memories; a size without a bar has none."""
+    """Each system is compared with ours over as many memories."""
     sizes = (50, 10_000)
     found = ratios([entry(name, 2.0, size) for name in (RECALL, "mem0 2") for size in sizes])
-    assert [(one.size, one.wall, one.verdict) for one in found] == [
-        (50, 1.0, ""),
-        (10_000, 1.0, "missed"),
+    assert [(one.size, one.wall) for one in found] == [
+        (50, 1.0),
+        (10_000, 1.0),
     ]
 
 
@@ -101,37 +99,26 @@ async def test_what_is_not_installed_is_left_out() -> None:
     assert all("is not compared" in note and "pip install" in note for note in notes)
 
 
+def test_the_embedder_is_of_the_class_that_both_ask_for() -> None:
+    """mem0 refuses one that is no LangChain `Embeddings`."""
+    assert isinstance(HashedTexts(64), Embeddings)
+
+
 @pytest.mark.parametrize("name", RIVALS)
 async def test_each_finds_what_it_was_filled_with(name: str, tmp_path: Path) -> None:
     """Each system finds as many as wanted, by its own search over its own store."""
     if name in MISSING:
         pytest.skip(f"{name} is not installed")
     texts = [f"Ann likes tea, {count} times." for count in range(20)]
-    fill = Fill(tmp_path, HashEmbeddings(64), texts, datetime(2026, 1, 3, tzinfo=UTC), limit=10)
+    fill = Fill(tmp_path, HashedTexts(64), texts, datetime(2026, 1, 3, tzinfo=UTC), limit=10)
     with RIVALS[name].open(fill) as search:
         assert await search("tea?") == 10
 
 
-def test_the_page_has_bars_plots_and_load() -> None:
-    """The page has bars, plots and the machine's load, and shows names of others as text."""
-    timings = [Timing(BARE, 1_000, 1.5, 9.0, 9.5)]
-    entries = [entry(RECALL, 2.0), entry("mem0 <2>", 10.0)]
-    page = to_html(timings, [], list(judge(timings)), entries, ["no <b>"], ["load 1", "load 2"])
-    assert 'class="met">met' in page
-    assert 'class="missed">missed' in page
-    assert page.count("<svg") == 3
-    assert "mem0 &lt;2&gt;" in page
-    assert "no &lt;b&gt;" in page
-    assert "Before: load 1. After: load 2." in page
-    assert "<script" not in page
-
-
-def test_the_command(run: Run, tmp_path: Path) -> None:
-    """A page and JSON; without other systems and without our own there is only the load."""
-    page = tmp_path / "speed.html"
-    words = ("--size", "3", "--rounds", "2", "--no-versus", "--no-own", "--html", str(page))
+def test_the_command(run: Run) -> None:
+    """JSON; without other systems and without our own there is only the load."""
+    words = ("--size", "3", "--rounds", "2", "--no-versus", "--no-own")
     code, out, err = run("speed", *words, "--json")
     assert code == 0, err
     told = json.loads(out)
     assert (told["timings"], told["versus"], len(told["load"])) == ([], [], 2)
-    assert "load" in page.read_text(encoding="utf-8")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bench.chores import report_chores
-from bench.performance import _opened, _operations, measure, report
+from bench.speed.command import measure, operations, report
+from bench.speed.store import cues, liking, open_filled
 
 
 @pytest.mark.parametrize(
@@ -11,8 +11,8 @@ from bench.performance import _opened, _operations, measure, report
 )
 async def test_judging_ends_when_the_verdict_is_applied(name: str, more: int) -> None:
     """Then no turn waits, each of its ops is in the ledger, and what it adds is remembered."""
-    async with _opened(2) as (memory, _):
-        await _operations(memory)[f"judging {name}, less the model"].work(0)
+    async with open_filled(2) as (memory, _):
+        await operations(memory)[f"judging {name}, less the model"].work(0)
         assert await memory.knowledge.journal.waiting("ann") == []
         (entry,) = (await memory.knowledge.journal.entries("ann"))[-1:]
         assert await memory.knowledge.journal.is_settled(entry.id)
@@ -25,8 +25,14 @@ async def test_the_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert len({one.name for one in timings}) == len(timings) == 10
     assert all(0 < one.median <= one.slow <= one.slowest for one in timings)
     assert [one.name.split()[0] for one in chores] == ["open", "backup", "restore:", "erase"]
-    report(timings)
-    report_chores(chores)
+    report(timings, chores)
     said = capsys.readouterr().out
     assert "recall" in said
     assert "erase" in said
+
+
+async def test_each_memory_has_cues() -> None:
+    """The store is as a judged user's: without cues, half of the queries would be spared."""
+    async with open_filled(4) as (memory, _):
+        found = {one.content: one.cues for one in await memory.knowledge.list("ann")}
+    assert found == {liking(count): cues(count) for count in range(4)}

@@ -8,27 +8,27 @@ import asyncio
 import json
 import tempfile
 import time
-import uuid
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from bench.chores import Chore, do_chores, report_chores
 from bench.command import ToJson
-from bench.speed.bars import judge, machine_load, report_bars
 from bench.speed.contest import Entry, contest, ratios, report_contest
-from bench.speed.page import to_html
 from bench.speed.rivals import RIVALS, find_rivals
-from bench.speed.timing import Operation, Timing, timing_of
-from souffleur import Importance, Kind, Reply, Request, Settings, Souffleur
-from souffleur.knowledge.store.codecs import embedded_point
+from bench.speed.store import NOW, USER, liking, open_filled
+from bench.speed.timing import Chore, Operation, Timing, machine_load, timing_of
+from souffleur import Souffleur
+from souffleur.errors import StoreError
+from souffleur.knowledge.store.backup import restore
+from souffleur.knowledge.store.engine.collection import Collection, Filter, Point, read_pages
+from souffleur.knowledge.store.opening import StoreLocation, open_collections, stored_dimension
 
 STORE_SIZES = (1_000, 10_000, 100_000)
 """Number of memories of the measured user."""
@@ -36,25 +36,10 @@ MOST_IN_CHORES = 10_000
 """Memories up to which a store is saved, restored and erased."""
 ROUNDS = 100
 USERS_AT_ONCE = 8
-MEMORIES_PER_WRITE = 500
 PAUSE = 0.1
 """Seconds between what several users say at once."""
 TICK = 0.001
-NOW = datetime(2026, 1, 3, tzinfo=UTC)
-
-PLACES = ("Lyon", "Berlin", "Osaka", "成都", "Lisbon", "杭州", "Oslo", "京都")
-THINGS = (
-    "green tea",
-    "old jazz",
-    "红烧肉",
-    "running",
-    "Go",
-    "水彩画",
-    "trains",
-    "拉面",
-    "swims",
-    "猫",
-)
+"""Seconds between two looks at whether the event loop is free."""
 ASKED = ("what shall I drink?", "晚上吃什么好？", "any plans for Lyon?", "我想去京都", "so tired")
 
 
@@ -64,14 +49,14 @@ async def measure(
     """Time every operation and chore at every size, on a fresh store for each size."""
     timings, chores = [], []
     for size in sizes:
-        async with _opened(size) as (memory, opening):
-            for name, operation in _operations(memory).items():
+        async with open_filled(size) as (memory, opening):
+            for name, operation in operations(memory).items():
                 timings.append(await _time(name, size, rounds, operation))
             timings += await _time_together(memory, size, rounds)
             chores.append(opening)
             if size <= MOST_IN_CHORES:
                 with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
-                    chores += await do_chores(memory, "ann", size, Path(folder))
+                    chores += await do_chores(memory, size, Path(folder))
     return timings, chores
 
 
@@ -85,40 +70,33 @@ async def compare(
         rivals = find_rivals(names, size)
         notes += rivals.notes
         if rivals.specs:
-            async with _opened(size) as (memory, _):
-                texts = [_liking(count) for count in range(size)]
+            async with open_filled(size) as (memory, _):
+                texts = [liking(count) for count in range(size)]
                 entries += await contest(memory, rivals, texts, ASKED, rounds, NOW)
     return entries, list(dict.fromkeys(notes))
 
 
-def report(timings: list[Timing]) -> None:
-    """Print one line for each operation and size."""
-    table = Table("operation", "memories of the user", "median ms", "p95 ms", "p99 ms")
-    for one in timings:
-        times = (f"{time:.2f}" for time in (one.median, one.slow, one.slowest))
-        table.add_row(one.name, f"{one.size:,}", *times)
-    Console().print(table)
+def operations(memory: Souffleur) -> dict[str, Operation]:
+    """Return what a host waits for, by name."""
 
-
-def _operations(memory: Souffleur) -> dict[str, Operation]:
     def message(count: int) -> str:
         return f"{ASKED[count % len(ASKED)]} {count}"  # another text each time: nothing is cached
 
     async def recall(count: int) -> None:
-        await memory.recall(user_id="ann", session_id="s", text=message(count), at=NOW)
+        await memory.recall(user_id=USER, session_id="s", text=message(count), at=NOW)
 
     async def embed(count: int) -> None:
         await memory.knowledge.embedder.embed_queries([message(count)])
 
     async def past(count: int) -> None:
         text = f"what did we say about place {count} yesterday?"
-        await memory.recall(user_id="ann", session_id="s", text=text, at=NOW + timedelta(days=1))
+        await memory.recall(user_id=USER, session_id="s", text=text, at=NOW + timedelta(days=1))
 
     async def observe(count: int) -> None:
         memory.observe(user_id="bob", session_id=str(count), user=f"hi {count}", at=NOW)
 
     async def say(text: str) -> None:
-        memory.observe(user_id="ann", session_id="s", user=text, assistant="ok", at=NOW)
+        memory.observe(user_id=USER, session_id="s", user=text, assistant="ok", at=NOW)
         await memory.flush()
 
     async def flush(count: int) -> None:
@@ -147,11 +125,11 @@ async def _judge(memory: Souffleur, text: str) -> None:
     judged = asyncio.Event()
 
     def note(user_id: str) -> None:
-        if user_id == "ann":
+        if user_id == USER:
             judged.set()
 
     end = memory.knowledge.journal.watch(note)
-    memory.observe(user_id="ann", session_id="s", user=text, assistant="ok", at=NOW)
+    memory.observe(user_id=USER, session_id="s", user=text, assistant="ok", at=NOW)
     await judged.wait()
     end()
 
@@ -197,58 +175,58 @@ async def _time_together(memory: Souffleur, size: int, rounds: int) -> list[Timi
     ]
 
 
-@asynccontextmanager
-async def _opened(size: int) -> AsyncIterator[tuple[Souffleur, Chore]]:
-    """Open a store that exists, of that many memories; say how long that took."""
-    with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
-        settings = Settings(path=Path(folder), user_title="Ann", assistant_name="Mo")
-        async with Souffleur.open(settings, chat=instant, clock=lambda: NOW) as memory:
-            await _fill(memory, size)
-        megabytes = _megabytes(Path(folder))
-        begun = time.perf_counter()
-        async with Souffleur.open(settings, chat=instant, clock=lambda: NOW) as memory:
-            taken = time.perf_counter() - begun
-            yield memory, Chore("open it again", size, taken, megabytes)
+async def do_chores(memory: Souffleur, size: int, folder: Path) -> list[Chore]:
+    """Save an open store, restore it beside, and erase its user. Raises StoreError if they differ.
+
+    `folder` is for the file and the restored store; both stay there.
+    """
+    file, target = folder / "backup.zip", StoreLocation(folder=folder / "restored")
+    begun = time.perf_counter()
+    await memory.backup(file)
+    saved = time.perf_counter()
+    await restore(file, target)
+    restored = time.perf_counter()
+    knowledge = memory.knowledge
+    if await _points(knowledge.memories, knowledge.journal.collection) != await _points_in(target):
+        raise StoreError("what was restored differs from what was saved")
+    compared = time.perf_counter()
+    await memory.erase_user(user_id=USER)
+    erased = time.perf_counter()
+    return [
+        Chore("backup", size, saved - begun, file.stat().st_size / 1e6),
+        Chore("restore: every record and vector as saved", size, restored - saved),
+        Chore("erase the user", size, erased - compared),
+    ]
 
 
-def _megabytes(folder: Path) -> float:
-    return sum(512 * file.stat().st_blocks for file in folder.rglob("*")) / 1e6
-
-
-async def _fill(memory: Souffleur, size: int) -> None:
-    """Write memories as `remember` does, many at once and without a ledger."""
-    await memory.remember(
-        _liking(0), user_id="ann", kind=Kind.PREFERENCE, importance=Importance.MEDIUM, at=NOW
-    )
-    (first,) = await memory.knowledge.list("ann")
-    numbers = range(1, size)
-    for start in range(0, len(numbers), MEMORIES_PER_WRITE):
-        batch = [
-            first.model_copy(update={"id": str(uuid.UUID(int=one)), "content": _liking(one)})
-            for one in numbers[start : start + MEMORIES_PER_WRITE]
-        ]
-        texts = [memory.content for memory in batch]
-        vectors = dict(zip(texts, await memory.knowledge.embedder.embed(texts), strict=True))
-        await memory.knowledge.memories.put([embedded_point(one, vectors) for one in batch])
-
-
-def _liking(count: int) -> str:
-    return f"Ann likes {THINGS[count % 10]} in {PLACES[count % 8]}, {count} times."
-
-
-async def instant(request: Request) -> Reply:
-    """Answer at once: keep each sentence that begins with `I like`, and nothing else."""
-    said = request.messages[-1].content.rpartition("Ann: ")[2].partition("\n")[0]
-    add: dict[str, Any] = {"op": "ADD", "reason": "new", "quote": said, "content": f"Ann: {said}"}
-    rest: dict[str, Any] = {
-        "kind": "fact",
-        "importance": "low",
-        "entities": [],
-        "since": None,
-        "until": None,
+async def _points(*collections: Collection) -> dict[tuple[str, str], Point]:
+    return {
+        (collection.schema.name, point.id): point
+        for collection in collections
+        async for page in read_pages(collection, Filter(), vectors=True)
+        for point in page
     }
-    ops = [{**add, **rest}] if said.startswith("I like") else []
-    return Reply(text=json.dumps({"reason": "", "ops": ops}), model="instant")
+
+
+async def _points_in(location: StoreLocation) -> dict[tuple[str, str], Point]:
+    dimension = await stored_dimension(location)
+    assert dimension is not None
+    async with AsyncExitStack() as closing:
+        return await _points(*await open_collections(location, dimension, closing))
+
+
+def report(timings: Sequence[Timing], chores: Sequence[Chore]) -> None:
+    """Print one line for each operation, and one for each chore."""
+    table = Table("operation", "memories of the user", "median ms", "p95 ms", "p99 ms")
+    for one in timings:
+        times = (f"{time:.2f}" for time in (one.median, one.slow, one.slowest))
+        table.add_row(one.name, f"{one.size:,}", *times)
+    Console().print(table)
+    table = Table("chore", "memories of the user", "seconds", "MB")
+    for chore in chores:
+        megabytes = "" if chore.megabytes is None else f"{chore.megabytes:.1f}"
+        table.add_row(chore.name, f"{chore.size:,}", f"{chore.seconds:.2f}", megabytes)
+    Console().print(table)
 
 
 def speed(
@@ -260,7 +238,6 @@ def speed(
     versus: Annotated[
         bool, typer.Option("--versus/--no-versus", help="Time mem0 and LangMem, if installed.")
     ] = True,
-    html: Annotated[Path | None, typer.Option(help="Write a page with plots here.")] = None,
     as_json: ToJson = False,
 ) -> None:
     """Measure how long the host waits, as the store grows; beside the search of other systems."""
@@ -268,29 +245,18 @@ def speed(
     timings, chores = asyncio.run(measure(sizes, rounds)) if own else ([], [])
     entries, notes = asyncio.run(compare(sizes, rounds)) if versus else ([], [])
     loads.append(machine_load())
-    judged = list(judge([*timings, *chores]))
-    if html:
-        page = to_html(timings, chores, judged, entries, notes, loads)
-        html.write_text(page, encoding="utf-8")
     if as_json:
-        lists: dict[str, Sequence[Any]] = {
+        lists = {
             "timings": timings,
             "chores": chores,
-            "bars": judged,
             "versus": entries,
+            "ratios": ratios(entries),
         }
-        told = {key: [asdict(one) | _verdict(one) for one in found] for key, found in lists.items()}
-        told |= {"ratios": [asdict(one) | _verdict(one) for one in ratios(entries)]}
-        print(json.dumps({**told, "notes": notes, "load": loads}, indent=1))
+        found = {key: [asdict(one) for one in figures] for key, figures in lists.items()}
+        print(json.dumps({**found, "notes": notes, "load": loads}, indent=1))
         return
     if own:
-        report(timings)
-        report_chores(chores)
-        report_bars(judged)
+        report(timings, chores)
     if entries:
         report_contest(entries)
     print(*notes, f"Before: {loads[0]}. After: {loads[1]}.", sep="\n")
-
-
-def _verdict(figure: object) -> dict[str, str]:
-    return {"verdict": figure.verdict} if hasattr(figure, "verdict") else {}

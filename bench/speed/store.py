@@ -27,7 +27,7 @@ THINGS = (
 
 @asynccontextmanager
 async def open_filled(size: int) -> AsyncIterator[tuple[Souffleur, Chore]]:
-    """Fill a store with so many memories and close it; yield it opened anew, with the time taken."""
+    """Fill a store with so many memories and close it; yield it opened anew, with the seconds."""
     with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
         settings = Settings(path=Path(folder), user_title="Ann", assistant_name="Mo")
         async with Souffleur.open(settings, chat=instant, clock=lambda: NOW) as memory:

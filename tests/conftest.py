@@ -91,7 +91,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     STORES.folder = tmp_path_factory.mktemp("stores")
     yield
     STORES.close()
-    shutil.rmtree(STORES.folder)
+    shutil.rmtree(STORES.folder, ignore_errors=True)  # the tests of bench may have done so
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -246,7 +246,7 @@ def speed(
     entries, notes = asyncio.run(compare(sizes, rounds)) if versus else ([], [])
     loads.append(machine_load())
     if as_json:
-        lists = {
+        lists: dict[str, Sequence[Any]] = {
             "timings": timings,
             "chores": chores,
             "versus": entries,

@@ -85,11 +85,12 @@ def cues(count: int) -> tuple[str, str, str]:
 
 
 async def instant(request: Request) -> Reply:
-    """Answer at once: keep each sentence that begins with `I like`, and nothing else."""
+    """Answer at once: keep each sentence that begins with `I like`, with cues, and no other."""
     said = request.messages[-1].content.rpartition("Ann: ")[2].partition("\n")[0]
     add: dict[str, Any] = {
         **{"op": "ADD", "reason": "new", "quote": said, "content": f"Ann: {said}"},
         **{"kind": "fact", "importance": "low", "entities": [], "since": None, "until": None},
+        "cues": [f"{said} on a {day}" for day in ("Monday", "rainy day", "holiday")],
     }
     ops = [add] if said.startswith("I like") else []
     return Reply(text=json.dumps({"reason": "", "ops": ops}), model="instant")

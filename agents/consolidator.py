@@ -30,7 +30,7 @@ from souffleur.knowledge.operation import (
     entry_id,
 )
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
+from souffleur.knowledge.privacy.groups import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.secrets import find_secret
 from souffleur.knowledge.store.codecs import fingerprint
 from souffleur.knowledge.text.details import missing

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, BeforeValidator
 
 from souffleur.knowledge.memory import Memory
-from souffleur.knowledge.privacy.handling import EVERYTHING
+from souffleur.knowledge.privacy.groups import EVERYTHING
 from souffleur.knowledge.privacy.secrets import find_secret
 from souffleur.knowledge.text.plain import is_blank, single_line
 

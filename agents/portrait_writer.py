@@ -32,7 +32,7 @@ from souffleur.knowledge.operation import (
     derive_id,
 )
 from souffleur.knowledge.portrait_rule import forgotten_in, without_forgotten
-from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
+from souffleur.knowledge.privacy.groups import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.secrets import find_secret
 from souffleur.knowledge.search.words import is_spaced, split
 from souffleur.knowledge.text import counting

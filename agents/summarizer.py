@@ -28,7 +28,7 @@ from souffleur.knowledge.operation import (
     Verdict,
     derive_id,
 )
-from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
+from souffleur.knowledge.privacy.groups import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.secrets import find_secret
 from souffleur.knowledge.session import MIN_EPISODE_MESSAGES, Segment
 from souffleur.knowledge.text import counting

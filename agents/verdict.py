@@ -23,7 +23,7 @@ from souffleur.agents.fields import (
 from souffleur.knowledge.decay import plan_expiry
 from souffleur.knowledge.memory import Content, Kind
 from souffleur.knowledge.operation import Add, Boost, Delete, Importance, Op, Skip, Update
-from souffleur.knowledge.privacy.handling import SpecialCategory
+from souffleur.knowledge.privacy.groups import SpecialCategory
 from souffleur.knowledge.text.dates import carried_dates, date_parts, read_dates
 
 

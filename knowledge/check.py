@@ -28,7 +28,7 @@ from souffleur.knowledge.operation import (
     Update,
     Verdict,
 )
-from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group, SpecialCategory
+from souffleur.knowledge.privacy.groups import NEVER_KEPT, Group, SpecialCategory
 from souffleur.knowledge.privacy.secrets import find_secret
 from souffleur.knowledge.text.match import adds_nothing, find_quote, says_same
 

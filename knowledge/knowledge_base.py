@@ -39,7 +39,7 @@ from souffleur.knowledge.operation import (
     is_id,
 )
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
+from souffleur.knowledge.privacy.groups import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.secrets import mask
 from souffleur.knowledge.proposals import (
     LAPSES_AFTER,

@@ -19,7 +19,7 @@ from souffleur.knowledge.memory import (
     Speaker,
     Text,
 )
-from souffleur.knowledge.privacy.handling import SpecialCategory
+from souffleur.knowledge.privacy.groups import SpecialCategory
 
 NAMESPACE = UUID("6f0c9d5e-6b3f-5d0e-9a57-8d1f3f3c9f10")
 """The namespace of every deterministic id in a store."""

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from souffleur.knowledge.memory import Frozen, Instant, Number, Speaker, Text
 from souffleur.knowledge.operation import Said, derive_id
-from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
+from souffleur.knowledge.privacy.groups import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.secrets import mask_together
 from souffleur.knowledge.session import WindowEntry
 from souffleur.knowledge.text.media import name_media

@@ -49,7 +49,7 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.people import Knows, Language, Person, PersonaCard, sphere_of
 from souffleur.knowledge.preferences import Preferences
-from souffleur.knowledge.privacy.handling import Group
+from souffleur.knowledge.privacy.groups import Group
 from souffleur.knowledge.privacy.secrets import without_secret
 from souffleur.knowledge.search.memories import CLEARLY_MEANT, Found, Query, Scope
 from souffleur.knowledge.store.introductions import UserSummary

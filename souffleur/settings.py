@@ -22,7 +22,7 @@ from pydantic import (
 from souffleur.agents.model.address import check_extra_body, parse_extra_body
 from souffleur.errors import SettingsError
 from souffleur.knowledge.privacy.addresses import bare_address, host_of
-from souffleur.knowledge.privacy.handling import Group
+from souffleur.knowledge.privacy.groups import Group
 
 if TYPE_CHECKING:
     from souffleur.knowledge.session import WindowRule

@@ -1,18 +1,65 @@
-"""Signs that every text with a secret of a kind has, found faster than the secret itself.
+"""Hints: fast checks of a text; a rule is tried only if its hint is true.
 
-Most messages hold nothing secret, and no pattern is tried on them whose sign they lack. A hint
+Most messages hold nothing sensitive, and no pattern is tried on them whose hint is false. A hint
 reads the text in plain ASCII signs and lower case; whether its result is true is what counts.
 """
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
 
 from souffleur.knowledge.privacy.vocabulary import listed
 
 Hint = Callable[[str], object]
+
+_PATTERNS = {
+    "digit": "[0-9]",
+    "groups": "[0-9][a-z]{0,3}[ -]?[a-z0-9]{2}",
+    "inner_sign": "[a-z0-9][!#$%&*+=?^~@|]{1,16}+[a-z0-9]",
+    "long_run": r"(?a:[\w./+=:~-]{14})",
+    "many_digits": "[0-9](?:[a-z]?[ .,/()-]{0,2}[0-9]){5}",
+    "many_words": r"(?:[^\s0-9!-/:-@\[-`{-~]{1,12}+[\s,;.):0-9]{1,6}+){11}",
+}
+_WITH_DIGIT = {
+    "mixed_token": r"[a-z][!-/:-@\[-`{-~]{0,3}[0-9]|[0-9][!-/:-@\[-`{-~]{0,3}[a-z]",
+    "digits": (
+        "[0-9][a-z ,-]{0,3}[0-9]{2}|[0-9]{2}[a-z ,-]{0,3}[0-9]|-[a-z]{0,9}[0-9]|[0-9][a-z]{0,9}-"
+    ),
+    "digits_of_document": (
+        "(?:[0-9][a-z]{0,2}[ .,/()-]{0,2}[a-z]{0,2}){4}[0-9]|[cfghj-nprtv-z][cfghj-nprtv-z0-9]{8}"
+        "|[a-z]{5}[0-9]{4}[a-z]"
+    ),
+}
+"""Patterns with a digit, which are not tried on texts that have none."""
+_has_digit = re.compile(_PATTERNS["digit"]).search
+
+
+def hint_of(said: str | Sequence[str]) -> Hint:
+    """Return the hint that a section of rules names, always the same one.
+
+    One of the words of a list must be there, or one of a concept's words ("words opening_signs").
+    Anything else is the name of a hint in this module.
+
+    >>> hint_of("digits")("1 of 22"), hint_of(["=", ":"])("pin = 1"), hint_of("groups")("tea")
+    (False, True, None)
+    """
+    return _hint(said if isinstance(said, str) else tuple(said))
+
+
+@cache
+def _hint(said: str | tuple[str, ...]) -> Hint:
+    if isinstance(said, tuple):
+        return any_of(*said)
+    concept = said.removeprefix("words ")
+    if concept != said:
+        return any_of(*listed(concept))
+    if said in _WITH_DIGIT:
+        return _with_digit(_WITH_DIGIT[said])
+    if said in _PATTERNS:
+        return re.compile(_PATTERNS[said]).search
+    return {"told_numbers": tells_numbers, "country_number": names_country_number}[said]
 
 
 def any_of(*words: str) -> Hint:
@@ -27,6 +74,25 @@ def any_of(*words: str) -> Hint:
         return any(map(lowered.__contains__, spelt))
 
     return has_one
+
+
+def _with_digit(source: str) -> Hint:
+    search = re.compile(source).search
+
+    def has_one(lowered: str) -> bool:
+        return _has_digit(lowered) is not None and search(lowered) is not None
+
+    return has_one
+
+
+def names_country_number(lowered: str) -> bool:
+    """Return whether a country's own name of a number is there, and digits of a document.
+
+    >>> names_country_number("moj oib je 44762168275"), names_country_number("44762168275")
+    (True, False)
+    """
+    named = _hint("words country_number_signs")
+    return bool(_hint("digits_of_document")(lowered) and named(lowered))
 
 
 def tells_numbers(lowered: str) -> bool:
@@ -45,7 +111,7 @@ def _numbers() -> frozenset[str]:
     return frozenset(_spelt(listed("digit")))
 
 
-def _spelt(words: tuple[str, ...]) -> tuple[str, ...]:
+def _spelt(words: Sequence[str]) -> tuple[str, ...]:
     """Return the words with composed and with separate marks."""
     return tuple({form for word in words for form in (word, unicodedata.normalize("NFD", word))})
 
@@ -67,56 +133,3 @@ _OTHER_SCRIPTS = re.compile(
     "|[공영일이삼사오육칠팔구](?:[ ,]{0,2}[공영일이삼사오육칠팔구]){3}"
     "|(?:(?:ゼロ|れい|いち|に|さん|よん|ご|ろく|なな|しち|はち|きゅう|きゅー)[、, ]{0,2}){4}"
 ).search
-
-has_digit = re.compile("[0-9]").search
-
-
-def _with_digit(source: str) -> Hint:
-    """Return the hint of a pattern with a digit, which is not tried on texts that have none."""
-    search = re.compile(source).search
-
-    def has_one(lowered: str) -> bool:
-        return has_digit(lowered) is not None and search(lowered) is not None
-
-    return has_one
-
-
-has_mixed_token = _with_digit(r"[a-z][!-/:-@\[-`{-~]{0,3}[0-9]|[0-9][!-/:-@\[-`{-~]{0,3}[a-z]")
-has_digits = _with_digit(
-    "[0-9][a-z ,-]{0,3}[0-9]{2}|[0-9]{2}[a-z ,-]{0,3}[0-9]|-[a-z]{0,9}[0-9]|[0-9][a-z]{0,9}-"
-)
-has_digits_of_document = _with_digit(
-    "(?:[0-9][a-z]{0,2}[ .,/()-]{0,2}[a-z]{0,2}){4}[0-9]|[cfghj-nprtv-z][cfghj-nprtv-z0-9]{8}"
-    "|[a-z]{5}[0-9]{4}[a-z]"
-)
-has_long_run = re.compile(r"[\w./+=:~-]{14}", re.ASCII).search
-has_many_digits = re.compile("[0-9](?:[a-z]?[ .,/()-]{0,2}[0-9]){5}").search
-_names_country_number = any_of(*listed("country_number_signs"))
-
-
-def names_country_number(lowered: str) -> bool:
-    """Return whether a country's own name of a number is there, and digits of a document.
-
-    >>> names_country_number("moj oib je 44762168275"), names_country_number("44762168275")
-    (True, False)
-    """
-    return bool(has_digits_of_document(lowered) and _names_country_number(lowered))
-
-
-has_many_words = re.compile(r"(?:[^\s0-9!-/:-@\[-`{-~]{1,12}+[\s,;.):0-9]{1,6}+){11}").search
-has_groups = re.compile("[0-9][a-z]{0,3}[ -]?[a-z0-9]{2}").search
-has_inner_sign = re.compile("[a-z0-9][!#$%&*+=?^~@|]{1,16}+[a-z0-9]").search
-is_assigned = any_of("=", ":")
-has_value_sign = any_of("=", "wifi:")
-has_at = any_of("@")
-has_user = any_of("@", "admin", "root")
-has_command = any_of(
-    "curl", "http", "wget", "mysql", "mariadb", "redis-cli", "sshpass", "psql", "ldapsearch"
-)
-names_password = any_of(*listed("password_signs"))
-labels_password = any_of(*listed("password_label_signs"))
-names_passphrase = any_of(*listed("passphrase_signs"))
-opens_something = any_of(*listed("opening_signs"))
-names_question = any_of(*listed("question_signs"))
-names_seed = any_of(*listed("seed_label_signs"))
-tells_seed = any_of(*listed("seed_signs"))

@@ -1,4 +1,4 @@
-"""Secrets, which are kept out of memory by patterns. What needs judgement is left to the judge."""
+"""Secrets are found and masked by patterns, so that no memory holds them."""
 
 import hashlib
 import re
@@ -8,20 +8,18 @@ from functools import cache
 from itertools import groupby
 from operator import attrgetter
 
-from souffleur.knowledge.privacy.coarse import mask_coarsely
-from souffleur.knowledge.privacy.effort import Effort, TooMuchError
-from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
+from souffleur.knowledge.privacy.groups import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.hints import Hint
-from souffleur.knowledge.privacy.secret_patterns import CONTACTS, SECRETS, Secret
-from souffleur.knowledge.privacy.stated_values import HIDDEN
-from souffleur.knowledge.privacy.surroundings import SearchedText
+from souffleur.knowledge.privacy.long_texts import Effort, TooMuchError, mask_coarsely
+from souffleur.knowledge.privacy.rule import Rule, rules
+from souffleur.knowledge.privacy.surroundings import HIDDEN, SearchedText
 
 MASK = "[secret]"
 """The text shown instead of a secret."""
 
 Span = tuple[int, int]
-_Kinds = tuple[tuple[Hint | None, tuple[Secret, ...]], ...]
-"""Kinds, those with the same hint together."""
+_Hinted = tuple[tuple[Hint | None, tuple[Rule, ...]], ...]
+"""Rules, those with the same hint together."""
 
 
 class _Plain(dict[int, str]):
@@ -43,7 +41,7 @@ _PLAIN[ord("−")] = "-"
 def find_secret(text: str, groups: AbstractSet[Group] = NEVER_KEPT) -> str | None:
     """Return the kind of sensitive data in the text, in words; `None` if none is found.
 
-    `groups` are those that are looked for.
+    `groups` are the groups of data that are looked for.
 
     >>> find_secret("my key is sk-live-9f8e7d6c5b4a3210")
     'an API key'
@@ -57,8 +55,8 @@ def find_secret(text: str, groups: AbstractSet[Group] = NEVER_KEPT) -> str | Non
     True
     """
     try:
-        found = _find(text, _kinds(frozenset(groups)), Effort())
-        return next((secret.name for secret, _ in found), None)
+        found = _find(text, _hinted(frozenset(groups)), Effort())
+        return next((rule.kind for rule, _ in found), None)
     except TooMuchError:
         return "a number or key" if mask_coarsely(text, MASK, groups) != text else None
 
@@ -77,8 +75,8 @@ def mask(text: str, groups: AbstractSet[Group] = NEVER_KEPT) -> str:
 def mask_together(*texts: str, groups: AbstractSet[Group] = NEVER_KEPT) -> tuple[str, ...]:
     """Return consecutive texts with secrets masked, even if the label is in an earlier text.
 
-    `groups` are those that are masked. Texts that the rules may not read are masked by the form of
-    the values alone: see `effort`.
+    `groups` are the groups of data that are masked. Of texts that are too long for the rules,
+    anything with the form of a value is masked: see `long_texts`.
 
     >>> mask_together("tell me my wifi password", "tea4two!2024, as always")
     ('tell me my wifi password', '[secret], as always')
@@ -86,14 +84,14 @@ def mask_together(*texts: str, groups: AbstractSet[Group] = NEVER_KEPT) -> tuple
     ('write to [secret]',)
     """
     try:
-        return _mask(texts, _kinds(frozenset(groups)), Effort())
+        return _mask(texts, _hinted(frozenset(groups)), Effort())
     except TooMuchError:
         return tuple(mask_coarsely(text, MASK, groups) for text in texts)
 
 
-def _mask(texts: tuple[str, ...], kinds: _Kinds, effort: Effort) -> tuple[str, ...]:
-    """Return consecutive texts with what is of these kinds masked. Raises TooMuchError."""
-    while spans := sorted(span for _, span in _find("\n".join(texts), kinds, effort)):
+def _mask(texts: tuple[str, ...], hinted: _Hinted, effort: Effort) -> tuple[str, ...]:
+    """Return consecutive texts with the data that these rules find masked. Raises TooMuchError."""
+    while spans := sorted(span for _, span in _find("\n".join(texts), hinted, effort)):
         start, masked = 0, []
         for text in texts:
             masked.append(_cover(text, [(low - start, high - start) for low, high in spans]))
@@ -127,44 +125,44 @@ def _cover(text: str, spans: Sequence[Span]) -> str:
 
 
 @cache
-def _kinds(groups: frozenset[Group]) -> _Kinds:
-    return _by_hint(kind for kind in (*SECRETS, *CONTACTS) if kind.group in groups)
+def _hinted(groups: frozenset[Group]) -> _Hinted:
+    return _by_hint(rule for rule in rules() if rule.group in groups)
 
 
-def _by_hint(kinds: Iterable[Secret]) -> _Kinds:
-    return tuple((hint, tuple(same)) for hint, same in groupby(kinds, attrgetter("hint")))
+def _by_hint(some: Iterable[Rule]) -> _Hinted:
+    return tuple((hint, tuple(same)) for hint, same in groupby(some, attrgetter("hint")))
 
 
-def _find(text: str, kinds: _Kinds, effort: Effort) -> Iterator[tuple[Secret, Span]]:
-    """Yield what is found in the text with its span, kind by kind; masked parts are skipped.
+def _find(text: str, hinted: _Hinted, effort: Effort) -> Iterator[tuple[Rule, Span]]:
+    """Yield each rule that finds something in the text, with its span; masked parts are skipped.
 
     Raises TooMuchError.
     """
     effort.spend(len(text))
     read = SearchedText(_plain(text.replace(MASK, HIDDEN * len(MASK))), effort)
-    hinted: dict[Hint | None, bool] = {None: True}
-    for hint, secrets in kinds:
-        if hint not in hinted:
+    true: dict[Hint | None, bool] = {None: True}
+    for hint, some in hinted:
+        if hint not in true:
             effort.spend(len(text))
-            hinted[hint] = hint is None or bool(hint(read.lowered))
-        if not hinted[hint]:
+            true[hint] = hint is None or bool(hint(read.lowered))
+        if not true[hint]:
             continue
-        for secret in secrets:
-            for match in _matches(secret, read):
+        for rule in some:
+            for match in _matches(rule, read):
                 for span in _spans(match):
-                    if secret.holds(read, *span):
-                        yield secret, span
+                    if rule.holds(read, *span):
+                        yield rule, span
 
 
-def _matches(secret: Secret, text: SearchedText) -> Iterable[re.Match[str]]:
-    """Return the matches of its pattern, if the words are there that must stand around one."""
-    if text.first(secret.pattern) is None or not secret.may_be_in(text):
+def _matches(rule: Rule, text: SearchedText) -> Iterable[re.Match[str]]:
+    """Return the matches of a rule; none if the text has no words that must stand around one."""
+    if text.first(rule.pattern) is None or not rule.may_be_in(text):
         return ()
-    return text.matches(secret.pattern)
+    return text.matches(rule.pattern)
 
 
 def _plain(text: str) -> str:
-    """Return the text in plain ASCII signs, each at its place."""
+    """Return the text in plain ASCII signs; every index stays the same."""
     return text.replace("`", "'") if text.isascii() else text.translate(_PLAIN)
 
 

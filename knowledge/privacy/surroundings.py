@@ -1,4 +1,4 @@
-"""What stands around a value: the words of its sentence that say whether it is a secret.
+"""Surroundings of a value: the words of its sentence that say whether it is a secret.
 
 People name a secret before or after its value, and often not beside it: "7350 is, by the way, the
 PIN of my card". So the value is found by its form, and the words around it decide.
@@ -9,21 +9,30 @@ import unicodedata
 from dataclasses import dataclass
 from functools import cache
 
-from souffleur.knowledge.privacy.effort import SURROUNDINGS, Effort
-from souffleur.knowledge.privacy.mere_numbers import is_mere_number
-from souffleur.knowledge.privacy.stated_values import HIDDEN
+from souffleur.knowledge.privacy.long_texts import SURROUNDINGS, Effort
+from souffleur.knowledge.privacy.vocabulary import alternatives, words
 
+HIDDEN = "\0"
+"""Placeholder for each character of data that is already masked; no pattern matches it."""
 VALUE = r"\n"
-"""Stands for the value where words are searched before and after it."""
+"""The place of the value between the words before and after it, for a pattern of both."""
+
+MEASURE = (
+    r"[0-9]{1,4}+(?:[-~][0-9]{1,4}+)?+[ -]?+(?:%|[位个個字桁年月日号號次回天秒种種人元円倍岁歳]"
+    r"|分[钟間]|小?[时時]|文字|通り|자리?|번|년|개|월|일|회|(?:st|nd|rd|th|am|pm)(?![a-z0-9])"
+    r"|(?:bit|byte|char|character|digit|letter|word|symbol|time|attempt|day|week|month|year|hour"
+    r"|minute|min|second|sec|user|account|people|percent)s?(?![a-z0-9]))"
+)
+"""A length, a date or a count: "8 characters", "2024年"."""
 
 _LETTER = re.compile(r"[^\W\d_]")
 _LINE_END = re.compile(rf"[\n{HIDDEN}]")
 _CLAUSE_END = re.compile(rf"[\n{HIDDEN}。]|[.!?…]+(?=\s|$|[^\x00-\x7f])|[0-9]{{3}}")
-"""The end of a sentence, or another number, which the words beyond it may belong to."""
+"""The end of a sentence, or another number: words beyond it may belong to that number."""
 
 
 class SearchedText:
-    """A text in plain ASCII signs, and what was already found out about parts of it."""
+    """A text in plain ASCII signs, with the matches that were already searched in it."""
 
     def __init__(self, plain: str, effort: Effort) -> None:
         self.plain = plain
@@ -52,7 +61,7 @@ class SearchedText:
         return self._matches[key]
 
     def has(self, words: str, around: str) -> bool:
-        """Return whether the pattern is there; long tables repeat the same surroundings."""
+        """Return whether the pattern is in `around`; answers are kept, as tables repeat it."""
         asked = words, around
         if asked not in self._has:
             self.effort.spend(len(around))
@@ -62,28 +71,28 @@ class SearchedText:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The words that must stand around a value, in lower case."""
+    """The words in lower case that must stand around a value."""
 
     words: str
-    """The pattern of what names it, searched before and after; `VALUE` stands for the value."""
+    """The pattern of the words that name the value; in it, `VALUE` stands for the value."""
     before: int = 60
-    """So many characters are read before it."""
+    """Number of characters that are read before the value."""
     after: int = 50
-    """So many characters are read after it."""
+    """Number of characters that are read after the value."""
     weak: bool = False
-    """Whether the value is a mere number: then a count, a price and the like are none, and the
-    words must be in its sentence, without another number between."""
+    """True for plain digits: counts and prices are ignored, and the words must be in the same
+    sentence, without another number between."""
     across: bool = False
     """Whether the words of a weak value may also be in a neighbouring sentence."""
     unless: str | None = None
-    """The pattern of what says that it is something else."""
+    """The pattern of words that name something else, such as an order; they rule the value out."""
 
     def may_hold(self, text: SearchedText) -> bool:
-        """Return whether the text has the words anywhere, so that a value may."""
+        """Return whether the text has the words anywhere; if not, no value of it can be meant."""
         return VALUE in self.words or text.has(self.words, text.lowered)
 
     def hold(self, text: SearchedText, start: int, end: int) -> bool:
-        """Return whether the words around the value at these places of the text name it."""
+        """Return whether words around the value between these places of the text name it."""
         text.effort.spend(SURROUNDINGS)
         before, after = self._around(text.plain, start, end)
         if not (_LETTER.search(before) or _LETTER.search(after)):
@@ -102,18 +111,6 @@ class Surroundings:
         return _composed(before), _composed(after)
 
 
-def near(
-    *words: str,
-    before: int = 60,
-    after: int = 50,
-    weak: bool = False,
-    across: bool = False,
-    unless: str | None = None,
-) -> Surroundings:
-    """Return the surroundings that hold one of these words, given as patterns."""
-    return Surroundings("|".join(words), before, after, weak, across, unless)
-
-
 @cache
 def _compiled(words: str) -> re.Pattern[str]:
     return re.compile(words)
@@ -121,3 +118,45 @@ def _compiled(words: str) -> re.Pattern[str]:
 
 def _composed(window: str) -> str:
     return unicodedata.normalize("NFC", window).lower()
+
+
+_HOUR = re.compile("[01][0-9][0-5][0-9]|2[0-3][0-5][0-9]")
+_UNIT_SIGNS = "%€$£¥₽₩°元円원块塊万만歩步명개號室層层点點時时시호楼번세회度斤米公斗倍"
+_END_OR_OTHER_SCRIPT = r"[^\w\s]|$|[^\x00-\u024f\u0400-\u04ff]"
+
+
+def is_mere_number(before: str, value: str, after: str) -> bool:
+    """Return whether a value is a count, a price, an hour, or the number of something else.
+
+    `before` and `after` are the words around the value, in lower case.
+
+    >>> is_mere_number("it cost ", "4500", " in all"), is_mere_number("walked ", "4500", " steps")
+    (True, True)
+    >>> is_mere_number("my pin is ", "4500", " by the way"), is_mere_number("at ", "1730", ", ok?")
+    (False, True)
+    """
+    signs = _signs_of_mere_numbers()
+    if signs["counted"].match(value + after) or signs["unit"].match(after):
+        return True
+    if signs["numbered"].search(before):
+        return True
+    if not signs["no unit"].match(after) and not signs["told"].search(before):
+        return True
+    return _HOUR.fullmatch(value) is not None and signs["at an hour"].search(before) is not None
+
+
+@cache
+def _signs_of_mere_numbers() -> dict[str, re.Pattern[str]]:
+    """Return patterns of the words beside a number that counts, measures or costs something."""
+    signs = {
+        "counted": MEASURE,
+        "unit": rf"\s?(?:[{_UNIT_SIGNS}]|[km](?![a-z])|(?:{alternatives('unit')})(?![a-zà-ÿа-яё]))",
+        "no unit": rf"(?![{_UNIT_SIGNS}])(?!\s?(?:%|€|₽|₩|km|kg|元|円|万))(?:{_END_OR_OTHER_SCRIPT}"
+        rf"|\s+(?:{_END_OR_OTHER_SCRIPT}|\d|(?:{alternatives('no_unit')})(?!\w)))",
+        "told": rf"(?:{words('telling', 'typed', 'dialled_in_story', 'told_aloud')}"
+        rf"|{words('pin', 'password')}[^\n0-9.!?]{{0,20}}|[:=是为はが는은])[\s\"']{{0,2}}$",
+        "numbered": rf"(?:{words('numbered')}"
+        r"(?:\s(?:no|nr|number|nummer|número|numéro|numero|номер))?[\s.:#]{0,3}|[$€£¥₽₩#@]\s?)$",
+        "at an hour": rf"{words('at_an_hour')}\s$",
+    }
+    return {name: re.compile(pattern) for name, pattern in signs.items()}

@@ -14,7 +14,7 @@ from souffleur.knowledge import decay
 from souffleur.knowledge.identity import COMMON, check_id, knows, sphere_conditions
 from souffleur.knowledge.memory import GUARDS, NARRATIVE, Category, Memory, MemoryState
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
+from souffleur.knowledge.privacy.groups import NEVER_KEPT, Group
 from souffleur.knowledge.search.nearness import DenseEncoder, hybrid_search
 from souffleur.knowledge.search.periods import Period, find_period
 from souffleur.knowledge.search.turns import NearTurn, hybrid_search_turns

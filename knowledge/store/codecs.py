@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.portrait_rule import PortraitStatus
-from souffleur.knowledge.privacy.handling import Group
+from souffleur.knowledge.privacy.groups import Group
 from souffleur.knowledge.search.words import encode_document
 from souffleur.knowledge.session import Segment, Session, pack
 from souffleur.knowledge.store.engine.collection import Payload, Point

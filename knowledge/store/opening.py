@@ -11,7 +11,7 @@ from souffleur.errors import EmbedderError, StoreError, StoreMismatchError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.addresses import bare_address
-from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
+from souffleur.knowledge.privacy.groups import NEVER_KEPT, Group
 from souffleur.knowledge.search.embedder import Embedder
 from souffleur.knowledge.store import schema
 from souffleur.knowledge.store.engine.collection import (

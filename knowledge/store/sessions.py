@@ -14,7 +14,7 @@ from souffleur.knowledge.identity import (
     user_conditions,
 )
 from souffleur.knowledge.portrait_rule import PortraitStatus
-from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
+from souffleur.knowledge.privacy.groups import NEVER_KEPT, Group
 from souffleur.knowledge.search.words import encode_document
 from souffleur.knowledge.session import (
     MIN_EPISODE_MESSAGES,

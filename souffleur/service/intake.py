@@ -11,7 +11,7 @@ from loguru import logger
 
 from souffleur.errors import MessageError, SouffleurError, StoreError, joined
 from souffleur.knowledge.identity import check_id
-from souffleur.knowledge.privacy.handling import Group
+from souffleur.knowledge.privacy.groups import Group
 from souffleur.knowledge.session import WindowRule
 from souffleur.knowledge.text.plain import is_blank
 from souffleur.knowledge.text.thinking import without_thinking

@@ -7,7 +7,7 @@ import pytest
 from souffleur import Souffleur
 from souffleur.errors import SettingsError
 from souffleur.knowledge.operation import Refusal
-from souffleur.knowledge.privacy.handling import Group
+from souffleur.knowledge.privacy.groups import Group
 from souffleur.settings import Settings, check_settings
 
 PASSWORD, CARD, PHONE = "hunter2024!", "4111 1111 1111 1111", "+44 7700 900123"

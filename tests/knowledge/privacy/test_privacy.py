@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
-from souffleur.knowledge.privacy.effort import MAX_STEPS, SURROUNDINGS
-from souffleur.knowledge.privacy.handling import EVERYTHING
-from souffleur.knowledge.privacy.secret_patterns import CONTACTS, SECRETS, Secret
+from souffleur.knowledge.privacy.groups import EVERYTHING
+from souffleur.knowledge.privacy.long_texts import MAX_STEPS, SURROUNDINGS
+from souffleur.knowledge.privacy.rule import Rule, rules
 from souffleur.knowledge.privacy.secrets import MASK, find_secret, mask
 from tests.knowledge.privacy.secret_cases import AWS_ID, CASES, JWT, KEY, LONG
 
@@ -70,7 +70,7 @@ def test_what_only_looks_like_a_secret_is_none(text: str) -> None:
 
 def test_each_kind_has_a_dozen_of_both() -> None:
     """No kind that was found first is without its table; the others are in `sensitive_kinds`."""
-    assert set(CASES) == set(BARE) <= {secret.name for secret in SECRETS}
+    assert set(CASES) == set(BARE) <= {rule.kind for rule in rules()}
     for cases in CASES.values():
         assert min(len(set(cases.secrets)), len(set(cases.lookalikes))) >= 12
 
@@ -114,10 +114,10 @@ def test_overlapping_secrets_are_one_mask() -> None:
     assert mask("password is sk-live-9f8e7d6c5b4a3210!x9 now") == f"password is {MASK} now"
 
 
-@pytest.mark.parametrize("secret", [*SECRETS, *CONTACTS], ids=lambda secret: secret.name)
-def test_no_pattern_looks_far(secret: Secret) -> None:
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.kind)
+def test_no_pattern_looks_far(rule: Rule) -> None:
     """At each place of a text the steps are bounded, so that all of them grow as the text does."""
-    tree = import_module("re._parser").parse(secret.pattern.pattern, secret.pattern.flags)
+    tree = import_module("re._parser").parse(rule.pattern.pattern, rule.pattern.flags)
     assert _bound(tree, last=True)[1] < FARTHEST
 
 
@@ -132,7 +132,7 @@ def test_no_hint_looks_far() -> None:
 
 def _searches() -> Iterator[Any]:
     """Return the methods that hints are, or call."""
-    for hint in {one.hint for one in (*SECRETS, *CONTACTS) if one.hint}:
+    for hint in {rule.hint for rule in rules() if rule.hint}:
         cells = [cell.cell_contents for cell in getattr(hint, "__closure__", None) or ()]
         yield from (one for one in (hint, *cells) if hasattr(one, "__self__"))
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from souffleur.knowledge.privacy.addresses import bare_address
-from souffleur.knowledge.privacy.error_words import KNOWN
-from souffleur.knowledge.privacy.redaction import redact, redact_own
+from souffleur.knowledge.privacy.redaction import KNOWN, redact, redact_own
 
 TALK = 'I told my boss "Tom" that\nhis <b>plan</b> & mine differ; 我讨厌他的计划 🍵, é\\n.'
 SAID = "Your prompt violates our policy: {}"

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from souffleur.knowledge.privacy.handling import Group
+from souffleur.knowledge.privacy.groups import Group
 from souffleur.knowledge.privacy.secrets import find_secret, mask, mask_together
 from tests.knowledge.privacy.sensitive_kinds import Kind, contacts, kinds
 from tests.knowledge.privacy.unseen_kinds import LOOKALIKES, SECRETS

@@ -1,6 +1,6 @@
 """The turns of points, masked for who searches."""
 
-from souffleur.knowledge.privacy.handling import Group
+from souffleur.knowledge.privacy.groups import Group
 from souffleur.knowledge.store.codecs import masked_reader, to_turn, turn_point
 from souffleur.knowledge.store.engine.points import bare
 from souffleur.knowledge.turn import Turn

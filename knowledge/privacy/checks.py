@@ -1,13 +1,25 @@
-"""Forms of values: what looks like a password or a key by itself.
+"""Checks of a value that a pattern has found: what looks like a password, and what is valid.
 
 Each is a function with an example; what stands around the value is read elsewhere.
 """
 
 import math
 import re
+import unicodedata
 from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Protocol
+
+from stdnum import luhn
+from stdnum.cn import ric
+from stdnum.exceptions import ValidationError
 
 from souffleur.knowledge.privacy.vocabulary import listed
+
+Check = Callable[[str], bool]
+"""Returns whether what was found may be sensitive data of its kind."""
 
 _LETTER, _DIGIT = re.compile("[A-Za-z]"), re.compile("[0-9]")
 _SIGN_INSIDE = re.compile(r"[A-Za-z0-9)](?:[!#$%&*+=?^~@|\\]+)(?=[A-Za-z0-9])|[!#$%&*?^~]$")
@@ -276,3 +288,126 @@ def _entropy(found: str) -> float:
     """Return the entropy of the signs, in bits a sign."""
     shares = [count / len(found) for count in Counter(found).values()]
     return -sum(share * math.log2(share) for share in shares)
+
+
+_SEPARATOR = re.compile("[ ./-]")
+
+
+class _Numbers(Protocol):
+    def is_valid(self, number: str) -> bool: ...
+
+
+def valid(*names: str) -> Check:
+    """Return the check by these modules of stdnum: one of them must accept the number.
+
+    >>> is_tax_number = valid("de.idnr")
+    >>> is_tax_number("36 574 261 809"), is_tax_number("36 574 261 808")
+    (True, False)
+    """
+
+    def is_valid(found: str) -> bool:
+        bare = _SEPARATOR.sub("", found)
+        return any(_module(name).is_valid(one) for name in names for one in (found, bare))
+
+    return is_valid
+
+
+@cache
+def _module(name: str) -> _Numbers:
+    module: _Numbers = import_module(f"stdnum.{name}")
+    return module
+
+
+_NO_DIGIT = re.compile("[^0-9Xx]")
+
+# ISO/IEC 7812 issuers by length; 16 digits of an issuer not listed count too, save what begins
+# like a year, as order numbers do.
+_ISSUED = re.compile(
+    r"4(?:\d{12}|\d{15}|\d{18})|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|(?:50|5[6-9]|6\d)\d{11,17}"
+    r"|9558\d{15}|(?!0|19|20)\d{16}"
+)
+
+
+def is_card_number(found: str) -> bool:
+    """Return whether this may be the number of a payment card: issuer, length, check digit.
+
+    >>> is_card_number("4111 1111 1111 1111"), is_card_number("4111111111111112")
+    (True, False)
+    """
+    digits = _NO_DIGIT.sub("", found)
+    return _ISSUED.fullmatch(digits) is not None and luhn.is_valid(digits)
+
+
+def is_resident_id(found: str) -> bool:
+    """Return whether this is a Chinese resident identity number: date of birth, check character.
+
+    The place of birth is not checked: the tables list a county only from its founding year, but
+    people born there earlier are registered there too.
+
+    >>> is_resident_id("11010519491231002X"), is_resident_id("110105194912310021")
+    (True, False)
+    """
+    digits = _NO_DIGIT.sub("", found)
+    try:
+        ric.get_birth_date(digits)
+    except ValidationError:
+        return False
+    return bool(ric.calc_check_digit(digits) == digits[-1].upper())
+
+
+_BETWEEN = re.compile(r"[\s,;.):0-9]+")
+"""What stands between words, which may be numbered."""
+
+
+def are_seed_words(found: str) -> bool:
+    """Return whether all words are of one list. Their order need not be that of a real wallet.
+
+    https://github.com/bitcoin/bips/blob/master/bip-0039.mediawiki
+
+    >>> are_seed_words("legal winner thank year"), are_seed_words("we like the old mill")
+    (True, False)
+    >>> are_seed_words("relevo duro fértil inmune"), are_seed_words("爆 颗 仰 崇")
+    (True, True)
+    """
+    words = set(_BETWEEN.split(_spelt(found)))
+    return any(words <= listed for listed in _lists())
+
+
+@cache
+def _lists() -> tuple[frozenset[str], ...]:
+    from mnemonic import Mnemonic
+
+    languages = Mnemonic.list_languages()
+    return tuple(frozenset(map(_spelt, Mnemonic(one).wordlist)) for one in languages)
+
+
+def _spelt(text: str) -> str:
+    return unicodedata.normalize("NFKD", text).lower()
+
+
+CHECKS: dict[str, Check] = {
+    check.__name__: check
+    for check in (
+        are_seed_words,
+        has_both,
+        has_four_signs,
+        has_inner_digit,
+        has_inner_sign,
+        has_letters_and_digits,
+        has_many_sorts,
+        is_announced,
+        is_card_number,
+        is_compound,
+        is_login_word,
+        is_mixed,
+        is_no_count,
+        is_password_like,
+        is_prefixed_key,
+        is_random,
+        is_resident_id,
+        is_surely_password,
+        is_word_with_digits,
+        may_be_password,
+    )
+}
+"""The checks by the names that rules give them."""

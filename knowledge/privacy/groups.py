@@ -1,13 +1,13 @@
-"""Groups of sensitive data, which the settings treat each in its own way."""
+"""Groups of sensitive data: the settings say for each whether it is kept."""
 
 from enum import StrEnum
 
 
 class Group(StrEnum):
-    """What sensitive data is."""
+    """A group of kinds of sensitive data."""
 
     SECRET = "secret"
-    """Opens something: a key, a password, a code."""
+    """A key, a password or a code, which opens something."""
     DOCUMENT = "document"
     """The number of a card, an account or a document of identity."""
     CONTACT = "contact"
@@ -15,10 +15,10 @@ class Group(StrEnum):
 
 
 class SpecialCategory(StrEnum):
-    """What a memory tells, as its judge says; only where such memories are refused."""
+    """Sensitive personal topics of a memory, as its judge says; asked only if they are refused."""
 
     NONE = "none"
-    """Nothing of these; also where the judge was not asked."""
+    """No such topic; also if the judge was not asked."""
     HEALTH = "health"
     """An illness, a disability, a treatment, the state of body or mind."""
     BELIEF = "belief"
@@ -30,6 +30,6 @@ class SpecialCategory(StrEnum):
 
 
 NEVER_KEPT = frozenset({Group.SECRET, Group.DOCUMENT})
-"""What by default no memory may hold, and what is masked wherever raw turns are found or shown."""
+"""The groups that by default no memory may hold; they are masked where raw turns are shown."""
 EVERYTHING = frozenset(Group)
-"""All that is recognised."""
+"""All groups."""

@@ -39,7 +39,7 @@ from bench.systems.contestant import check_contestant
 from bench.systems.side_by_side import OURS
 from souffleur.agents.model.recording import Recorder, prune
 from souffleur.errors import DialogueError, SettingsError
-from souffleur.evals.scratch import scratch
+from souffleur.evals.fixture import scratch
 from souffleur.settings import Settings
 
 RECALL_TIMEOUT = 600.0

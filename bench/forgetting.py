@@ -22,11 +22,9 @@ from rich.console import Console
 from bench.residue import found_in
 from souffleur.agents.model.recording import Player
 from souffleur.api import Souffleur
-from souffleur.evals.fixture import open_fixture, perform_run
+from souffleur.evals.fixture import ScriptedChat, open_fixture, perform_run, scratch
 from souffleur.evals.runner import recording_of
-from souffleur.evals.scratch import scratch
 from souffleur.evals.script import RunPart, Script, find_scripts, read_script
-from souffleur.evals.scripted_chat import ScriptedChat
 from souffleur.knowledge.memory import NARRATIVE
 from souffleur.knowledge.store.engine.collection import Filter, read_all
 from souffleur.replay import as_recorded, replay

@@ -46,8 +46,7 @@ from souffleur.agents.model.chat import Chat
 from souffleur.agents.model.recording import Recorder, prune
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.api import Souffleur
-from souffleur.evals.fixture import Listener, to_op_records
-from souffleur.evals.scratch import scratch
+from souffleur.evals.fixture import Listener, scratch, to_op_records
 from souffleur.knowledge.operation import ActorKind
 from souffleur.knowledge.search.memories import Query
 from souffleur.knowledge.turn import TurnState

@@ -21,7 +21,7 @@ from rich.table import Table
 from bench.command import ToJson
 from souffleur import Reply, Request, Settings, Souffleur
 from souffleur.agents.model.chat import Usage
-from souffleur.evals.scratch import scratch
+from souffleur.evals.fixture import scratch
 from souffleur.evals.script import TalkPart, find_scripts, read_script
 from souffleur.recall.tokens import estimate_tokens
 from souffleur.service.judging import USUAL_TURNS_PER_CALL

@@ -25,7 +25,7 @@ from souffleur.agents.model.chat import Chat, Message, Request
 from souffleur.agents.model.recording import Recorder, prune
 from souffleur.api import Souffleur
 from souffleur.dialogue import Dialogue, read_dialogue
-from souffleur.evals.scratch import scratch
+from souffleur.evals.fixture import scratch
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.prompts import language_of, render
 from souffleur.recall.compose import Recall

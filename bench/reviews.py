@@ -25,7 +25,7 @@ from souffleur.agents.model.recording import Recorder, prune
 from souffleur.agents.reviewer import MemoryReviewer
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.agents.task import Context
-from souffleur.evals.scratch import scratch
+from souffleur.evals.fixture import scratch
 from souffleur.knowledge import decay
 from souffleur.knowledge.memory import Evidence, Kind, Memory, Speaker
 from souffleur.knowledge.operation import derive_id

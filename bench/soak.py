@@ -22,7 +22,7 @@ from bench.command import ToJson
 from bench.speed.store import instant
 from souffleur import Reply, Request, Settings, Souffleur
 from souffleur.collector import spare_what_lasts
-from souffleur.evals.scratch import scratch
+from souffleur.evals.fixture import scratch
 from souffleur.knowledge.turn import TurnState
 
 LOOK_PAUSE = 0.001

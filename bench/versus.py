@@ -1,18 +1,39 @@
 """`python -m bench versus`: the scripts through other memory systems, compared with ours."""
 
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich import box
+from rich.markup import escape
+from rich.table import Column, Table
 
+from bench.systems import SystemFactory, load_factory
+from bench.systems.comparison import (
+    SYSTEM_METRICS,
+    SystemComparison,
+    SystemDifference,
+    to_text,
+)
+from bench.systems.side_by_side import (
+    live_setups,
+    play_side_by_side,
+    recorded_setups,
+    recording_setups,
+)
+from souffleur.cli.console import console, progress
 from souffleur.cli.event_loop import run_async
 from souffleur.cli.options import AsJson, Dialogues, Only, Out, Parallel
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from bench.systems import SystemFactory
-    from bench.systems.comparison import SystemComparison
+from souffleur.cli.tables import print_table
+from souffleur.errors import SettingsError
+from souffleur.evals.result import Measured, interval
+from souffleur.evals.runner import eval_settings
+from souffleur.evals.script import find_scripts
+from souffleur.settings import load_settings, need_model
+from souffleur.wiring import make_endpoint
 
 
 def versus(
@@ -30,22 +51,14 @@ def versus(
     as_json: AsJson = False,
 ) -> None:
     """Compare other memory systems with ours on the same scripts; exits with 1 if one failed."""
-    from importlib.resources import files
-
-    from bench.systems import load_factory
-    from bench.systems.comparison import to_text
-    from bench.versus_tables import print_comparison
-    from souffleur.errors import SettingsError
-    from souffleur.evals.script import find_scripts
-
     if record and recorded:
         raise SettingsError("--record asks a model and --recorded does not: give one of them")
     factories = {name: load_factory(name) for name in dict.fromkeys(systems)}
     found = find_scripts(dialogues or Path(str(files("souffleur.evals"))) / "dialogues", only)
     if recorded:
-        comparison = _recorded(found, factories, recorded, parallel)
+        comparison = run_async(_recorded(found, factories, recorded, parallel))
     else:
-        comparison = _asked(found, factories, record, parallel)
+        comparison = run_async(_asked(found, factories, record, parallel))
     if out:
         out.write_text(to_text(comparison), encoding="utf-8")
     if as_json:
@@ -56,48 +69,97 @@ def versus(
         raise typer.Exit(1)
 
 
-def _asked(
-    found: "Sequence[Path]",
-    factories: "Mapping[str, SystemFactory]",
+async def _asked(
+    found: Sequence[Path],
+    factories: Mapping[str, SystemFactory],
     record: Path | None,
     parallel: int,
-) -> "SystemComparison":
-    from souffleur.evals.runner import eval_settings
-    from souffleur.settings import load_settings, need_model
-
+) -> SystemComparison:
     settings = eval_settings(need_model(load_settings()))
-
-    async def work() -> "SystemComparison":
-        from datetime import UTC, datetime
-
-        from bench.systems.side_by_side import live_setups, recording_setups, versus
-        from souffleur.cli.console import progress
-        from souffleur.wiring import make_endpoint
-
-        endpoint = make_endpoint(settings)
-        setups = live_setups(settings, endpoint)
-        if record:
-            setups = recording_setups(settings, endpoint, record, datetime.now(UTC))
-        try:
-            with progress("playing") as step:
-                return await versus(
-                    found, factories, setups, live=not record, parallel=parallel, step=step
-                )
-        finally:
-            await endpoint.aclose()
-
-    return run_async(work())
-
-
-def _recorded(
-    found: "Sequence[Path]", factories: "Mapping[str, SystemFactory]", folder: Path, parallel: int
-) -> "SystemComparison":
-    from bench.systems.side_by_side import recorded_setups, versus
-    from souffleur.cli.console import progress
-
-    async def work() -> "SystemComparison":
+    endpoint = make_endpoint(settings)
+    setups = live_setups(settings, endpoint)
+    if record:
+        setups = recording_setups(settings, endpoint, record, datetime.now(UTC))
+    try:
         with progress("playing") as step:
-            setups = recorded_setups(folder)
-            return await versus(found, factories, setups, live=False, parallel=parallel, step=step)
+            return await play_side_by_side(
+                found, factories, setups, live=not record, parallel=parallel, step=step
+            )
+    finally:
+        await endpoint.aclose()
 
-    return run_async(work())
+
+async def _recorded(
+    found: Sequence[Path], factories: Mapping[str, SystemFactory], folder: Path, parallel: int
+) -> SystemComparison:
+    with progress("playing") as step:
+        return await play_side_by_side(
+            found, factories, recorded_setups(folder), live=False, parallel=parallel, step=step
+        )
+
+
+def print_comparison(comparison: SystemComparison) -> None:
+    """Print the systems side by side, what differs beyond noise, and the ops they report."""
+    console.print(
+        f"{comparison.scripts} scripts, {comparison.mode}: {escape(comparison.model)}, "
+        f"{escape(comparison.embedder)}; as many memories recalled as ours whispers"
+    )
+    print_table(_metrics(comparison))
+    for result in comparison.sides:
+        if comparison.scripts and not result.tells_ops:
+            console.print(f"[dim]{escape(result.name)} does not tell its ops[/]")
+    print_table(_ops(comparison))
+    for trouble in comparison.troubles:
+        console.print(f"[red]failed[/]  {escape(trouble)}")
+
+
+def _metrics(comparison: SystemComparison) -> Table:
+    heads = [Column(escape(result.name), justify="right") for result in comparison.sides]
+    others = [Column(f"less {escape(result.system)}") for result in comparison.sides[1:]]
+    table = Table("metric", *heads, *others, box=box.SIMPLE_HEAD)
+    gaps = {(one.metric, one.system): one for one in comparison.gaps}
+    group = ""
+    for metric in SYSTEM_METRICS:
+        cells = [
+            result.metrics.get(metric.name, Measured(value=None)) for result in comparison.sides
+        ]
+        if all(cell.value is None for cell in cells):
+            continue
+        if group and metric.group != group:
+            table.add_section()
+        group = metric.group
+        differences = [gaps.get((metric.name, result.system)) for result in comparison.sides[1:]]
+        name = f"{metric.name}\n[dim]{metric.about}[/]" if metric.about else metric.name
+        table.add_row(
+            name,
+            *(interval(cell) for cell in cells),
+            *(_format_difference(one) for one in differences),
+        )
+    return table
+
+
+def _format_difference(one: SystemDifference | None) -> str:
+    if one is None:
+        return ""
+    colour = {"ours": "green", "theirs": "red", "": "dim"}[one.better]
+    return f"[{colour}]{_signed(one.value)} ({_signed(one.low)} to {_signed(one.high)})[/]"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3f}" if abs(value) < 100 else f"{value:+,.0f}"
+
+
+def _ops(comparison: SystemComparison) -> Table:
+    columns = ("op", "precision", "recall", "right", "wrong", "missed")
+    table = Table("system", *columns, box=box.SIMPLE_HEAD)
+    for result in comparison.sides:
+        for op, one in result.ops.items():
+            precision = _rate(one["right"], one["wrong"])
+            recall = _rate(one["met"], one["missed"])
+            numbers = [f"{one[what]:g}" for what in ("right", "wrong", "missed")]
+            table.add_row(escape(result.system), op, precision, recall, *numbers)
+    return table
+
+
+def _rate(part: float, rest: float) -> str:
+    return f"{part / (part + rest):.3f}" if part + rest else "–"

@@ -1,19 +1,22 @@
-"""The fixture of a script: a fresh store, its clock, known memories, the runs, the ledger."""
+"""The fixture of a script: a fresh store, its clock, known memories, the model, the runs."""
 
+import json
+import os
+import shutil
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from souffleur import replay
-from souffleur.agents.model.chat import Chat, Reply, Request
+from souffleur.agents.model.chat import Chat, Reply, Request, Usage
 from souffleur.api import Souffleur
 from souffleur.errors import AnswerError, DialogueError, EndpointError
-from souffleur.evals.expectation import Op
 from souffleur.evals.result import Call, OpRecord
-from souffleur.evals.scratch import scratch
-from souffleur.evals.script import Known, RunPart, Script
+from souffleur.evals.script import Known, Op, RunPart, Script, ScriptTurn, TalkPart
 from souffleur.knowledge import decay
 from souffleur.knowledge.memory import NARRATIVE, Memory, MemoryState
 from souffleur.knowledge.operation import Change, LedgerEntry, derive_id
@@ -201,3 +204,59 @@ def _contradicted(changes: Sequence[Change]) -> tuple[list[str], str]:
     ended = [one.after.content for one in changes if one.after.state is MemoryState.SUPERSEDED]
     stays = [one.after.content for one in changes if one.after.state is not MemoryState.SUPERSEDED]
     return ended, "\n".join(stays)
+
+
+MEMORY_FOLDER = Path("/dev/shm")
+MIN_FREE_BYTES = 2 << 30
+"""Free space that is required in memory: a dozen fresh stores take half of it."""
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """Make a temporary folder; if there is room in memory, so that no disk slows the store."""
+    enough = (
+        os.access(MEMORY_FOLDER, os.W_OK) and shutil.disk_usage(MEMORY_FOLDER).free > MIN_FREE_BYTES
+    )
+    with TemporaryDirectory(prefix="souffleur-", dir=MEMORY_FOLDER if enough else None) as folder:
+        yield Path(folder)
+
+
+BY_HAND = "by hand"
+"""The model name under which such answers are kept."""
+
+
+class ScriptedChat:
+    """A `Chat` for one script; requests that the script does not answer go to another chat."""
+
+    def __init__(self, script: Script, chat: Chat) -> None:
+        talks = [part for part in script.sessions if isinstance(part, TalkPart)]
+        self._answered = [turn for talk in talks for turn in talk.turns if turn.answer is not None]
+        self._chat = chat
+
+    async def __call__(self, request: Request) -> Reply:
+        """Return the script's answer to the latest of its turns in the request.
+
+        Raises what the other chat raises.
+        """
+        turn = self._turn(request)
+        if turn is None:
+            return await self._chat(request)
+        said = turn.answer
+        text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+        return Reply(text, usage=Usage(calls=1), model=BY_HAND)
+
+    def _turn(self, request: Request) -> ScriptTurn | None:
+        if request.name != "monitor":
+            return None
+        asked = _plain(request.messages[1].content)
+        found = [turn for turn in self._answered if _plain(turn.user) in asked]
+        return found[-1] if found else None
+
+
+async def no_model(request: Request) -> Reply:
+    """Raise EndpointError: the script should have answered for itself."""
+    raise EndpointError(f"the script has no answer to {request.name}, and no model is asked")
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())

@@ -17,10 +17,9 @@ from pydantic import BaseModel, ConfigDict
 from souffleur.agents.brief import NONE, clock
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.agents.task import Task, ask_task
-from souffleur.evals.expectation import Op
 from souffleur.evals.result import ErrorType, Mark, OpRecord, OpStatus, Step
 from souffleur.evals.scoring import WRITING_OPS, Entailments
-from souffleur.evals.script import Script
+from souffleur.evals.script import Op, Script
 from souffleur.prompts import language_of, render
 
 REQUEST_NAME = "referee"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from souffleur.evals.bootstrap import draws, interval, ones, rounded
-from souffleur.evals.expectation import Op
 from souffleur.evals.result import ErrorType, Measured, ScriptResult
+from souffleur.evals.script import Op
 
 if TYPE_CHECKING:
     from souffleur.evals.bootstrap import Array

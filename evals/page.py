@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from souffleur.evals.metrics import Metric, metrics_of
-from souffleur.evals.number_format import interval, number
 from souffleur.evals.result import (
     Mark,
     Measured,
@@ -15,6 +14,8 @@ from souffleur.evals.result import (
     Run,
     ScriptResult,
     Step,
+    interval,
+    number,
 )
 from souffleur.report.page import render
 

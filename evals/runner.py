@@ -16,13 +16,12 @@ from souffleur.agents.model.chat import Chat
 from souffleur.agents.model.recording import Player, Recorder, prune
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import RecordingError, SouffleurError
-from souffleur.evals.fixture import Listener
+from souffleur.evals.fixture import BY_HAND, Listener, ScriptedChat, no_model
 from souffleur.evals.marking import mark
 from souffleur.evals.metrics import measure
 from souffleur.evals.result import Run, ScriptResult
 from souffleur.evals.script import Script, read_script
 from souffleur.evals.script_runner import play
-from souffleur.evals.scripted_chat import BY_HAND, ScriptedChat, no_model
 from souffleur.knowledge.store.opening import Opener
 from souffleur.replay import AS_SAID, as_recorded
 from souffleur.settings import Settings, default_settings

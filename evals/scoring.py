@@ -9,9 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from souffleur.evals.expectation import Expectation, Op, RecallPart, occurs
 from souffleur.evals.result import ErrorType, Mark, OpRecord, OpStatus, Step, StepMarks
-from souffleur.evals.script import End, RunPart, ScriptTurn
+from souffleur.evals.script import End, Expectation, Op, RecallPart, RunPart, ScriptTurn, occurs
 
 Entailments = Mapping[tuple[str, str], bool]
 """Whether a content entails a sentence, by the LLM judge: keyed by (sentence, content)."""

@@ -11,7 +11,7 @@ import yaml
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from souffleur.errors import DialogueError
-from souffleur.evals.expectation import occurs
+from souffleur.evals.script import occurs
 from souffleur.knowledge.memory import Frozen, Kind
 from souffleur.knowledge.operation import Importance
 from souffleur.knowledge.people import check_zone

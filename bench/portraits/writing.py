@@ -15,9 +15,8 @@ from souffleur.agents.structured_chat import StructuredChat
 from souffleur.agents.summarizer import ConversationSummarizer
 from souffleur.agents.task import Context, Task, ask_task
 from souffleur.errors import AnswerError
-from souffleur.evals.fixture import stored_memory
+from souffleur.evals.fixture import scratch, stored_memory
 from souffleur.evals.llm_judge import REQUEST_NAME, EntailmentAnswer
-from souffleur.evals.scratch import scratch
 from souffleur.evals.script import Known
 from souffleur.knowledge import decay
 from souffleur.knowledge.knowledge_base import KnowledgeBase

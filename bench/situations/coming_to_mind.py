@@ -15,10 +15,8 @@ from souffleur.agents.structured_chat import StructuredChat
 from souffleur.agents.task import Task, ask_task
 from souffleur.api import Souffleur
 from souffleur.errors import RecordingError
-from souffleur.evals.expectation import occurs
-from souffleur.evals.fixture import stored_memory
-from souffleur.evals.scratch import scratch
-from souffleur.evals.script import Known
+from souffleur.evals.fixture import scratch, stored_memory
+from souffleur.evals.script import Known, occurs
 from souffleur.knowledge import decay
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.knowledge.operation import derive_id

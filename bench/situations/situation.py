@@ -11,7 +11,7 @@ import yaml
 from pydantic import AfterValidator, AwareDatetime, Field, ValidationError, model_validator
 
 from souffleur.errors import DialogueError
-from souffleur.evals.expectation import Patterns
+from souffleur.evals.script import Patterns
 from souffleur.knowledge.memory import Frozen, Kind
 from souffleur.knowledge.operation import Importance
 from souffleur.knowledge.people import Language, check_zone

@@ -16,7 +16,7 @@ from bench.speed.rivals import Fill, HashedTexts, Rivals, Search, title_of
 from bench.speed.store import USER
 from bench.speed.timing import Operation, Timing, timing_of
 from souffleur import Souffleur
-from souffleur.evals.scratch import scratch
+from souffleur.evals.fixture import scratch
 
 LIMIT = 10
 """Memories that each search returns."""

@@ -4,11 +4,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from bench.systems.script_runner import SystemRun, parts
-from souffleur.evals.expectation import Expectation, occurs
 from souffleur.evals.marking import count_spending
 from souffleur.evals.result import ScriptResult, Step
 from souffleur.evals.scoring import WRITING_OPS, Counts, score, score_end, score_recall
-from souffleur.evals.script import Ask, End, RunPart, Script, ScriptTurn
+from souffleur.evals.script import Ask, End, Expectation, RunPart, Script, ScriptTurn, occurs
 from souffleur.knowledge.knowledge_base import NEAR_DUPLICATE
 from souffleur.knowledge.search.embedder import Embedder
 

@@ -79,7 +79,7 @@ def recorded_setups(folder: Path) -> SetupSource:
     return setup
 
 
-async def versus(
+async def play_side_by_side(
     files: Sequence[Path],
     factories: Mapping[str, SystemFactory],
     setups: SetupSource,

@@ -134,7 +134,7 @@ def met(
     settings = default_settings().model_copy(update={"model": "scripted", "tries": 1})
     setups = side_by_side.live_setups(settings, chat)
     files = written(folder, **(texts or {"moving": MOVING}))
-    return asyncio.run(side_by_side.versus(files, {name: factory}, setups))
+    return asyncio.run(side_by_side.play_side_by_side(files, {name: factory}, setups))
 
 
 def scripted(script: Callable[[Request], Answer] = model) -> Scripted:
@@ -297,7 +297,9 @@ def test_what_was_recorded_is_played_without_a_model(tmp_path: Path) -> None:
     chat, folder = scripted(), tmp_path / "answers"
 
     def played(setups: side_by_side.SetupSource, live: bool = False) -> SystemComparison:
-        return asyncio.run(side_by_side.versus(files, {"diary": Diary}, setups, live=live))
+        return asyncio.run(
+            side_by_side.play_side_by_side(files, {"diary": Diary}, setups, live=live)
+        )
 
     first = played(side_by_side.recording_setups(settings, chat, folder, NOW))
     asked = len(chat.requests)

@@ -6,12 +6,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich import box
+from rich.markup import escape
+from rich.table import Column, Table
 
-from souffleur.cli.event_loop import run_async
+from souffleur.cli.console import console, print_json, progress
+from souffleur.cli.event_loop import run_async, set_up_log
 from souffleur.cli.options import AsJson, Dialogues, Only, Out, Parallel
+from souffleur.cli.tables import print_table
+from souffleur.errors import SettingsError
 
+# What is under souffleur.evals is imported where it is used: other commands start without it.
 if TYPE_CHECKING:
-    from souffleur.evals.result import ResultFile, Run
+    from souffleur.evals.compare import Comparison
+    from souffleur.evals.result import ResultFile, Run, Step
     from souffleur.settings import Settings
 
 evals = typer.Typer(
@@ -19,7 +27,7 @@ evals = typer.Typer(
 )
 
 Recordings = Annotated[
-    Path | None, typer.Option(help="Folder of recorded answers; by default the shipped ones.")
+    Path | None, typer.Option(help="Folder of recorded answers; default: the repository's.")
 ]
 Together = Annotated[
     int,
@@ -55,13 +63,12 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Play and mark the scripts, by default with recorded answers. Exits with 1 on failure."""
-    from souffleur.errors import SettingsError
     from souffleur.evals import result
     from souffleur.evals.script import find_scripts
 
     if judge and not live:
         raise SettingsError("--judge names a model to ask: give --live as well")
-    found = find_scripts(dialogues or _shipped("dialogues"), only)
+    found = find_scripts(dialogues or _in_repository("dialogues"), only)
     if live:
         runs = _live(found, judge, parallel, together)
     else:
@@ -85,14 +92,12 @@ def record(
     as_json: AsJson = False,
 ) -> None:
     """Play the scripts with the configured endpoint, and keep its answers for `run`."""
-    from souffleur.cli.console import progress
-    from souffleur.errors import SettingsError
-    from souffleur.evals import runner as suite
+    from souffleur.evals import runner
     from souffleur.evals.result import ResultFile
     from souffleur.evals.script import find_scripts
 
     settings = _endpoint_settings(together)
-    found = find_scripts(dialogues or _shipped("dialogues"), only)
+    found = find_scripts(dialogues or _in_repository("dialogues"), only)
     folder = recordings or Path("recordings")
     if "site-packages" in folder.resolve().parts:
         raise SettingsError(f"{folder} is of an installed package: name another by --recordings")
@@ -103,7 +108,7 @@ def record(
         endpoint = make_endpoint(settings)
         try:
             with progress("recording") as step:
-                return await suite.record(
+                return await runner.record(
                     found, folder, settings, endpoint, parallel=parallel, step=step
                 )
         finally:
@@ -120,16 +125,14 @@ def compare(
     """Compare two results; show what differs beyond noise. Exits with 1 if something got worse."""
     from dataclasses import asdict
 
-    from souffleur.cli import format_evals
-    from souffleur.cli.console import print_json
-    from souffleur.evals.compare import compare as compared_runs
+    from souffleur.evals.compare import compare as compare_runs
     from souffleur.evals.result import read_result
 
-    compared = compared_runs(read_result(a).runs[0], read_result(b).runs[0])
+    compared = compare_runs(read_result(a).runs[0], read_result(b).runs[0])
     if as_json:
         print_json({**asdict(compared), "regressions": compared.regressions})
     else:
-        format_evals.print_comparison(compared)
+        _print_comparison(compared)
     if compared.regressions:
         raise typer.Exit(1)
 
@@ -147,12 +150,10 @@ def report(
 
 
 def _recorded(found: Sequence[Path], recordings: Path | None, together: int) -> "Run":
-    from souffleur.cli.console import progress
-    from souffleur.cli.event_loop import set_up_log
     from souffleur.evals.runner import run_recorded
 
     set_up_log()
-    folder = recordings or _shipped("recordings") / "suite"
+    folder = recordings or _in_repository("recordings") / "suite"
     with progress("playing") as step:
         return run_recorded(found, folder, together=together, step=step)
 
@@ -164,7 +165,6 @@ def _live(
     models = list(dict.fromkeys(judges or [settings.model]))
 
     async def work() -> "list[Run]":
-        from souffleur.cli.console import progress
         from souffleur.evals.runner import EvalSetup, run_live
         from souffleur.wiring import make_endpoint
 
@@ -185,8 +185,29 @@ def _live(
     return run_async(work())
 
 
+def _endpoint_settings(together: int) -> "Settings":
+    from souffleur.evals.runner import eval_settings
+    from souffleur.settings import load_settings, need_model
+
+    chosen = eval_settings(need_model(load_settings()))
+    return chosen.model_copy(update={"judge_every": together})
+
+
+def _in_repository(name: str) -> Path:
+    """Return a folder of dialogues or recordings, which stay in the repository.
+
+    Raises SettingsError in an installed package.
+    """
+    folder = Path(str(files("souffleur.evals"))) / name
+    if not folder.is_dir():
+        raise SettingsError(
+            f"the package holds no {name}: name your own folders by --dialogues and --recordings,"
+            " or run this in a clone of the repository"
+        )
+    return folder
+
+
 def _write(saved: "ResultFile", out: Path | None, html: Path | None, *, as_json: bool) -> None:
-    from souffleur.cli import format_evals
     from souffleur.evals.page import to_html
     from souffleur.evals.result import to_text
 
@@ -197,27 +218,79 @@ def _write(saved: "ResultFile", out: Path | None, html: Path | None, *, as_json:
     if as_json:
         print(to_text(saved), end="")
     else:
-        format_evals.print_results(saved)
+        _print_results(saved)
     if any(one.troubles for one in saved.runs):
         raise typer.Exit(1)
 
 
-def _endpoint_settings(together: int) -> "Settings":
-    from souffleur.evals.runner import eval_settings
-    from souffleur.settings import load_settings, need_model
+def _print_results(saved: "ResultFile") -> None:
+    """Print the faults by script, then every metric, the models side by side."""
+    for run in saved.runs:
+        for script in run.scripts:
+            faults = [line for step in script.steps for line in _faults(step)]
+            faults += [f"[red]end[/] {escape(one)}" for one in script.end]
+            if faults:
+                model = run.model if len(saved.runs) > 1 else ""
+                console.print(f"[bold]{escape(script.name)}[/] [dim]{escape(model)}[/]")
+            for fault in faults:
+                console.print(f"  {fault}")
+    _print_metrics(saved.runs)
+    for run in saved.runs:
+        for trouble in run.troubles:
+            console.print(f"[red]failed[/]  {escape(trouble)}")
 
-    chosen = eval_settings(need_model(load_settings()))
-    return chosen.model_copy(update={"judge_every": together})
+
+def _faults(step: "Step") -> list[str]:
+    from souffleur.evals.result import OpStatus
+
+    judged = step.judged
+    lines = [
+        f"[red]{done.op} wrong[/] {escape(mark.nature)}: {escape(done.words)}"
+        for done, mark in zip(step.ops, judged.marks, strict=True)
+        if mark.standing is OpStatus.WRONG
+    ]
+    lines += [f"[red]missed[/] {escape(one)}" for one in judged.missed]
+    lines += [f"[yellow]lost[/] {escape(one)}" for one in judged.lost]
+    lines += [f"[yellow]kind[/] {escape(one)}" for one in judged.misnamed]
+    lines += [f"[yellow]recall[/] {escape(one)}" for one in judged.recall]
+    return [f"[dim]{escape(step.place)}[/] {line}" for line in lines]
 
 
-def _shipped(name: str) -> Path:
-    """Return a folder of the repository. Raises SettingsError in an installed package."""
-    from souffleur.errors import SettingsError
+def _print_metrics(runs: "Sequence[Run]") -> None:
+    from souffleur.evals.metrics import metrics_of
+    from souffleur.evals.result import Measured, interval
 
-    folder = Path(str(files("souffleur.evals"))) / name
-    if not folder.is_dir():
-        raise SettingsError(
-            f"the package holds no {name}: name your own folders by --dialogues and --recordings,"
-            " or run this in a clone of the repository"
-        )
-    return folder
+    columns = [Column(escape(run.model or run.mode), justify="right") for run in runs]
+    table = Table("metric", *columns, box=box.SIMPLE_HEAD)
+    group = ""
+    for metric in metrics_of([one.counts for run in runs for one in run.scripts]):
+        cells = [run.metrics.get(metric.name, Measured(value=None)) for run in runs]
+        if all(cell.value is None for cell in cells):
+            continue
+        if group and metric.group != group:
+            table.add_section()
+        group = metric.group
+        counted = group == "errors"
+        table.add_row(metric.name, *(interval(cell, counted=counted) for cell in cells))
+    print_table(table)
+
+
+def _print_comparison(compared: "Comparison") -> None:
+    """Print what differs beyond noise, and whether it got worse."""
+    from souffleur.evals.result import number
+
+    table = Table("metric", "A", "B", "B - A, 95 %", "", box=box.SIMPLE_HEAD)
+    for one in compared.differences:
+        if one.a != one.b or one.worse or one.better:
+            sign = "[red]worse[/]" if one.worse else "[green]better[/]" if one.better else ""
+            apart = f"{one.low:+.3f} to {one.high:+.3f}"
+            table.add_row(one.metric, number(one.a), number(one.b), apart, sign)
+    if table.row_count:
+        print_table(table)
+    for name, missing in (("A", compared.only_a), ("B", compared.only_b)):
+        if missing:
+            console.print(f"[yellow]only in {name}:[/] {escape(', '.join(missing))}")
+    for regression in compared.regressions:
+        console.print(f"[red]worse[/]  {escape(regression)}")
+    if not compared.regressions:
+        console.print("[green]nothing got worse beyond noise[/]")

@@ -27,7 +27,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmat
 
 Only = Annotated[str, typer.Option(help="Names of scripts, as a glob.")]
 Dialogues = Annotated[
-    Path | None, typer.Option(help="Folder of scripts; by default those that are shipped.")
+    Path | None, typer.Option(help="Folder of scripts; default: the repository's.")
 ]
 Parallel = Annotated[int, typer.Option(min=1, help="Number of scripts played concurrently.")]
 Out = Annotated[Path | None, typer.Option(help="Write the result to this JSON file.")]

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from souffleur.evals.attribution import share_out
 from souffleur.evals.result import ErrorType, OpStatus, Step
 from souffleur.evals.scoring import score
 from souffleur.evals.script import ScriptTurn
+from souffleur.evals.script_runner import share_out
 from souffleur.knowledge.operation import Actor, ActorKind, Change, LedgerEntry
 from souffleur.knowledge.turn import Turn
 from tests.build import NOW, memory, turn

@@ -6,7 +6,6 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given, strategies as st
 
-from souffleur.evals.number_format import number
 from souffleur.evals.page import count_faults, misses, shortfalls, tables, to_html
 from souffleur.evals.result import (
     Call,
@@ -19,6 +18,7 @@ from souffleur.evals.result import (
     ScriptResult,
     Step,
     StepMarks,
+    number,
 )
 
 VOID = {"meta", "br", "rect", "line", "circle"}

@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from souffleur.evals.compare import compare
-from souffleur.evals.expectation import occurs
 from souffleur.evals.result import ErrorType, OpStatus, Run, read_result
 from souffleur.evals.runner import run_recorded
-from souffleur.evals.script import find_scripts, read_script
+from souffleur.evals.script import find_scripts, occurs, read_script
 from tests.stores import STORES
 
 EVALS = Path(__file__).parent.parent.parent / "evals"

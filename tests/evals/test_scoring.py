@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from souffleur.evals.expectation import RecallPart
 from souffleur.evals.llm_judge import OpAnswer, error_type
 from souffleur.evals.result import ErrorType, Mark, OpRecord, OpStatus, Step, StepMarks
 from souffleur.evals.scoring import (
@@ -14,7 +13,7 @@ from souffleur.evals.scoring import (
     score_end,
     score_recall,
 )
-from souffleur.evals.script import End, RunPart, ScriptTurn
+from souffleur.evals.script import End, RecallPart, RunPart, ScriptTurn
 
 AT = "2026-03-05T20:00:00+08:00"
 MOVED = {"op": "UPDATE", "of": "Woodlands", "pattern": ["Jurong"]}

@@ -6,8 +6,7 @@ import pytest
 import yaml
 
 from souffleur.errors import DialogueError
-from souffleur.evals.expectation import Op, occurs
-from souffleur.evals.script import RunPart, TalkPart, find_scripts, read_script
+from souffleur.evals.script import Op, RunPart, TalkPart, find_scripts, occurs, read_script
 
 EVALS = Path(__file__).parent.parent.parent / "evals"
 WHOLE = """

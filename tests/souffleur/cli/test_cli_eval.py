@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from souffleur.cli.evaluate import _in_repository
+from souffleur.errors import SettingsError
 from tests.command import Run
 from tests.stub import Body, Stub, fail, say
 
@@ -136,3 +138,10 @@ def test_wrong_options_are_named(
     assert (code, "no script in" in err) == (1, True)
     code, _, err = run("eval", "compare", "nowhere.json", "nowhere.json")
     assert (code, "cannot be read" in err) == (1, True)
+
+
+def test_what_the_package_does_not_hold_is_an_error_that_says_what_to_do() -> None:
+    """The dialogues are in the repository; an installed package asks for folders of one's own."""
+    assert (_in_repository("dialogues") / "forget_en.yaml").exists()
+    with pytest.raises(SettingsError, match="--dialogues and --recordings"):
+        _in_repository("no such folder")

@@ -51,7 +51,7 @@ from souffleur.knowledge.operation import ActorKind
 from souffleur.knowledge.search.memories import Query
 from souffleur.knowledge.turn import TurnState
 from souffleur.prompts import render
-from souffleur.recall.tokens import estimate_tokens
+from souffleur.recall.rendering import estimate_tokens
 from souffleur.replay import Played, clock_for, replay
 from souffleur.settings import Settings
 

@@ -23,7 +23,7 @@ from souffleur import Reply, Request, Settings, Souffleur
 from souffleur.agents.model.chat import Usage
 from souffleur.evals.fixture import scratch
 from souffleur.evals.script import TalkPart, find_scripts, read_script
-from souffleur.recall.tokens import estimate_tokens
+from souffleur.recall.rendering import estimate_tokens
 from souffleur.service.judging import USUAL_TURNS_PER_CALL
 
 PARALLEL = (32, 64, 128, 500)

@@ -34,7 +34,7 @@ from souffleur.knowledge.search.periods import find_period
 from souffleur.knowledge.store.opening import StoreLocation, open_knowledge
 from souffleur.knowledge.turn import Turn, turn_point_id
 from souffleur.recall.gather import Asked, whisper_for
-from souffleur.recall.tokens import estimate_tokens
+from souffleur.recall.rendering import estimate_tokens
 from souffleur.settings import Settings
 
 UNDATED_START = datetime(2020, 1, 1, tzinfo=UTC)

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from souffleur import replay
 from souffleur.agents.model.chat import Chat, Reply, Request, Usage
-from souffleur.api import Souffleur
+from souffleur.api import Opening, Souffleur
 from souffleur.errors import AnswerError, DialogueError, EndpointError
 from souffleur.evals.result import Call, OpRecord
 from souffleur.evals.script import Known, Op, RunPart, Script, ScriptTurn, TalkPart
@@ -24,7 +24,6 @@ from souffleur.knowledge.plan import category_of
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.store.migration import put_memories
 from souffleur.knowledge.store.opening import Opener
-from souffleur.opening import Opening
 from souffleur.replay import StageClock
 from souffleur.service.jobs import RUNS
 from souffleur.service.run import RunOptions
@@ -104,7 +103,7 @@ async def open_fixture(
     with scratch() as folder:
         fresh = script_settings(script, settings).model_copy(update={"path": folder})
         times = from_clock(clock)
-        async with Opening(Souffleur, fresh, chat, times, opener=opener) as memory:
+        async with Opening(fresh, chat, times, opener=opener) as memory:
             await _put(memory, script)
             yield memory, clock
 

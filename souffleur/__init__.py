@@ -38,7 +38,6 @@ if TYPE_CHECKING:
         UnreadableError,
     )
     from souffleur.faces import BlockingSouffleur
-    from souffleur.health import Health
     from souffleur.integrations.importers.arriving import ImportSource
     from souffleur.knowledge.forgetting.trace import TopicPreview, Trace
     from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -81,6 +80,7 @@ if TYPE_CHECKING:
     from souffleur.recall.gather import Past
     from souffleur.recall.rendering import Reference
     from souffleur.report.quality import Quality
+    from souffleur.service.health import Health
     from souffleur.service.intake import Receipt
     from souffleur.service.run import RunItem, RunLimits, RunOptions, RunResult
     from souffleur.settings import Settings

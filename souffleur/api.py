@@ -2,11 +2,12 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -26,7 +27,6 @@ from souffleur.errors import (
     TransferError,
     UndoError,
 )
-from souffleur.health import Health
 from souffleur.knowledge.identity import EVERY_SPHERE, PERSONAS, check_id, own_sphere
 from souffleur.knowledge.memory import Category, Kind, Memories, Memory, MemoryState
 from souffleur.knowledge.operation import (
@@ -58,15 +58,14 @@ from souffleur.knowledge.text.media import name_media
 from souffleur.knowledge.text.plain import is_blank, mend
 from souffleur.knowledge.turn import Turn, TurnState, shorten, turn_point_id
 from souffleur.knowledge.watching import Work
-from souffleur.lookup import Lookup, Stats, check_limit
+from souffleur.lookup import READABLE, Stats, check_limit, pick, read_stats
 from souffleur.messages import Content, Messages, read_content, to_turns
-from souffleur.opening import Opening
 from souffleur.parts import Parts
 from souffleur.recall.compose import Recall
 from souffleur.recall.gather import Asked, Past, look_everywhere, whisper_for
-from souffleur.recall.pairing import Pairing, Whisper
-from souffleur.recall.tokens import estimate_tokens
-from souffleur.service.intake import Receipt, Said, turn_of, with_error
+from souffleur.recall.rendering import estimate_tokens
+from souffleur.service.health import Health
+from souffleur.service.intake import Pairing, Receipt, Said, Whisper, turn_of, with_error
 from souffleur.service.service import Service
 from souffleur.settings import Settings, change_settings, load_settings
 from souffleur.skills import skill_data, skill_op
@@ -97,6 +96,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.store.export import Exported
     from souffleur.knowledge.store.importing import Imported
     from souffleur.knowledge.store.introductions import People
+    from souffleur.knowledge.store.opening import Opener
     from souffleur.knowledge.store.topics import Forgotten
     from souffleur.notices import Notice
     from souffleur.report.quality import Quality
@@ -138,7 +138,6 @@ class Souffleur:
         self._pairing = Pairing()
         self._keeper: Keeper | None = None
         self._zones = KnownZones()
-        self._lookup = Lookup(parts.knowledge, self._who, parts.clock)
 
     @classmethod
     def open(
@@ -149,7 +148,7 @@ class Souffleur:
         clock: Clock | None = None,
         embedder: "Embedder | str | None" = None,
         **overrides: Any,
-    ) -> "Opening[Souffleur]":
+    ) -> "Opening":
         """Open the store and resume waiting turns; `await` it, or use it with `async with`.
 
         `overrides` are settings by name, also `embedder` if it is a string. `chat` replaces the
@@ -161,7 +160,7 @@ class Souffleur:
         if isinstance(embedder, str):
             overrides["embedder"], embedder = embedder, None
         chosen = change_settings(settings, **overrides) if settings else load_settings(**overrides)
-        return Opening(cls, chosen, chat, from_clock(clock) if clock else TimeSource(), embedder)
+        return Opening(chosen, chat, from_clock(clock) if clock else TimeSource(), embedder)
 
     async def recall(
         self,
@@ -993,9 +992,20 @@ class Souffleur:
         `scope` is memories, episodes, turns, or several of them. `agent_id` returns only what that
         persona may know. Asks no model. Raises MessageError, QueryError, StoreError, EmbedderError.
         """
-        return await self._lookup.search(
-            text, user_id=user_id, agent_id=agent_id, scope=scope, limit=limit, at=at
+        if not isinstance(text, str):
+            raise MessageError(f"what to search for must be a text, not {type(text).__name__}")
+        scopes = [scope] if isinstance(scope, str) else scope
+        persona, sphere = await self._reader(user_id, agent_id)
+        query = Query(
+            user_id,
+            shorten(text),
+            self._moment(at, persona),
+            sphere=sphere,
+            scope=tuple(pick(one, Scope, "scope") for one in scopes),
+            limit=check_limit(limit),
+            zone=persona.zone,
         )
+        return await self.knowledge.known.search(query)
 
     async def get(self, memory_id: str, *, user_id: str) -> Memory:
         """Return a memory of a user in any state. Raises NotFoundError, UnreadableError."""
@@ -1056,13 +1066,15 @@ class Souffleur:
 
     async def stats(self, *, user_id: str) -> Stats:
         """Return how many memories a user has: in all, by kind, by category, by state."""
-        return await self._lookup.stats(user_id)
+        return await read_stats(self.knowledge, user_id, self.clock())
 
     async def episodes(
         self, *, user_id: str, agent_id: str | None = None, limit: int = 10
     ) -> Memories:
         """Return a user's latest episodes, newest first; `agent_id` as in `search`."""
-        return await self._lookup.episodes(user_id=user_id, agent_id=agent_id, limit=limit)
+        now, limit = self.clock(), check_limit(limit)
+        _, sphere = await self._reader(user_id, agent_id)
+        return await self.knowledge.episodes(user_id, limit=limit, now=now, sphere=sphere)
 
     async def portrait(self, *, user_id: str, agent_id: str = "default") -> Memory | None:
         """Return a user's current portrait, for a persona; `None` if there is none yet."""
@@ -1084,8 +1096,15 @@ class Souffleur:
         Active and pending ones that have expired are left out, unless `state` is `None`. `agent_id`
         returns only what that persona may know. Raises QueryError, StoreError.
         """
-        return await self._lookup.memories(
-            user_id=user_id, agent_id=agent_id, kind=kind, category=category, state=state
+        wanted = pick(state, MemoryState, "state") if state else None
+        _, sphere = await self._reader(user_id, agent_id)
+        return await self.knowledge.list(
+            user_id,
+            states=(wanted,) if wanted else tuple(MemoryState),
+            category=pick(category, Category, "category") if category else None,
+            kind=pick(kind, Kind, "kind") if kind else None,
+            now=self.clock() if wanted in READABLE else None,
+            sphere=sphere,
         )
 
     async def _set_aside(self, turn_ids: Sequence[str]) -> Sequence[Turn]:
@@ -1188,6 +1207,12 @@ class Souffleur:
         self._zones.note(user_id, persona.zone)
         return persona, sphere_of(card)
 
+    async def _reader(self, user_id: str, agent_id: str | None) -> tuple[Persona, str | None]:
+        """Return who reads, and the sphere to read: every sphere if no persona is named."""
+        named = "default" if agent_id is None else check_id(agent_id, "agent_id")
+        persona, sphere = await self._who(check_id(user_id), named)
+        return persona, EVERY_SPHERE if agent_id is None else sphere
+
     def _moment(self, at: Moment | None, persona: Persona) -> datetime:
         return moment(at, now=self.clock(), zone=persona.zone)
 
@@ -1202,6 +1227,49 @@ class Souffleur:
         except StoreError:  # the turn itself is held until the store is back
             person = None
         return persona_of(self._usual, person, None).zone
+
+
+class Opening:
+    """A Souffleur that is about to be opened: `await` it and close it, or use `async with`."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        chat: "Chat | None",
+        times: TimeSource,
+        embedder: "Embedder | None" = None,
+        opener: "Opener | None" = None,
+    ) -> None:
+        self._given = (settings, chat, times, embedder, opener)
+        self._memory: Souffleur | None = None
+
+    async def _start(self) -> Souffleur:
+        from souffleur.wiring import wire  # qdrant is loaded here, not on import
+
+        parts = await wire(*self._given)
+        memory = Souffleur(parts, self._given[0])
+        try:
+            await memory.start()
+        except BaseException:
+            await parts.close()
+            raise
+        self._memory = memory
+        return memory
+
+    def __await__(self) -> Generator[Any, None, Souffleur]:
+        return self._start().__await__()
+
+    async def __aenter__(self) -> Souffleur:
+        return await self._start()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._memory:
+            await self._memory.close()
 
 
 def _add(reason: str, content: str, kind: Kind, importance: Importance) -> Add:

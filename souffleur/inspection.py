@@ -1,7 +1,7 @@
-"""What commands see of a store beyond the methods of Souffleur: turns, segments and others."""
+"""Inspection: the turns, segments and other records that commands show of a store."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from souffleur.knowledge.session import Segment
 from souffleur.knowledge.turn import Turn, TurnState
@@ -9,33 +9,6 @@ from souffleur.knowledge.turn import Turn, TurnState
 if TYPE_CHECKING:
     from souffleur.api import Souffleur
     from souffleur.knowledge.operation import LedgerEntry
-
-
-class Inspection(Protocol):
-    """A look into a store, wherever it is open. Every method raises StoreError."""
-
-    async def error(self) -> str:
-        """Return why turns cannot be judged, found or stored; empty if they can."""
-
-    async def turns(
-        self, *, user_id: str | None, state: TurnState | None = None, named: str | None = None
-    ) -> list[Turn]:
-        """Return turns in order of arrival, sensitive data masked; `None` means any.
-
-        `named` is the host's id of a turn, or the beginning of its own.
-        """
-
-    async def entries(self, *, user_id: str, turn_id: str) -> "list[LedgerEntry]":
-        """Return what a turn brought, by its own id, oldest first."""
-
-    async def segments(self, *, user_id: str) -> list[Segment]:
-        """Return what of a user's talk waits to be summarised."""
-
-    async def page(self, *, user_id: str | None) -> str:
-        """Return the page of a report, as HTML."""
-
-    async def jobs(self) -> list[str]:
-        """Return the names of the jobs that are run at their times; none without a schedule."""
 
 
 class StoreInspection:
@@ -56,7 +29,7 @@ class StoreInspection:
         """Return turns in order of arrival, sensitive data masked; `None` means any."""
         found = await self._journal.turns(user_id=user_id, state=state)
         withheld = self._memory.knowledge.withheld
-        return [turn.masked(withheld) for turn in pick(found, named)]
+        return [turn.masked(withheld) for turn in named_turns(found, named)]
 
     async def entries(self, *, user_id: str, turn_id: str) -> "list[LedgerEntry]":
         """Return what a turn brought, by its own id, oldest first."""
@@ -84,7 +57,7 @@ class StoreInspection:
         return [job.name for job in jobs_of(memory.parts)] if memory.settings.schedule else []
 
 
-def pick(turns: Sequence[Turn], named: str | None) -> Sequence[Turn]:
+def named_turns(turns: Sequence[Turn], named: str | None) -> Sequence[Turn]:
     """Return the turns that a name means: the one with it, or all whose own id begins so."""
     if named is None:
         return turns

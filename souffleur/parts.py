@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from souffleur.errors import SettingsError
-from souffleur.health import Replies
 from souffleur.knowledge.network.breaker import Breaker
 from souffleur.knowledge.watching import UNWATCHED, Watch
 from souffleur.service.budget import Budget
-from souffleur.service.endpoints import Endpoints
+from souffleur.service.health import Endpoints, Replies
 from souffleur.service.limit import Limit
 from souffleur.times import Clock, TimeSource
 

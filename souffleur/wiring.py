@@ -17,7 +17,7 @@ from souffleur.knowledge.store.opening import Opener, StoreLocation, open_knowle
 from souffleur.knowledge.watching import UNWATCHED, Watch
 from souffleur.parts import Agents, Parts
 from souffleur.service.budget import Budget, DailyLimit
-from souffleur.service.endpoints import Endpoints
+from souffleur.service.health import Endpoints
 from souffleur.service.limit import COMPUTING, COMPUTING_REMOTELY, Limit
 from souffleur.service.summaries import Summaries
 from souffleur.settings import Settings

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import qdrant_edge as qdrant
 
-from souffleur.api import Souffleur
+from souffleur.api import Opening
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.policy import COMPANION, Policy
@@ -24,7 +24,6 @@ from souffleur.knowledge.store.engine.collection import Collection, CollectionSc
 from souffleur.knowledge.store.engine.edge import EdgeCollection
 from souffleur.knowledge.store.labels import INDEXES
 from souffleur.knowledge.store.opening import StoreLocation, open_collections
-from souffleur.opening import Opening
 from souffleur.settings import Settings, change_settings
 from souffleur.times import Clock, TimeSource, from_clock
 from tests.build import fill, open_base
@@ -170,8 +169,8 @@ def open_empty(
     clock: Clock | None = None,
     embedder: Embedder | None = None,
     **overrides: Any,
-) -> Opening[Souffleur]:
+) -> Opening:
     """Do what `Souffleur.open` does, over an empty store."""
     times = from_clock(clock) if clock else TimeSource()
     chosen = change_settings(settings, **overrides)
-    return Opening(Souffleur, chosen, chat, times, embedder, STORES.open)
+    return Opening(chosen, chat, times, embedder, STORES.open)

@@ -8,7 +8,7 @@ import pytest
 
 from souffleur.errors import PromptError
 from souffleur.prompts import LANGUAGES, language_of, render, stamp, written_in
-from souffleur.recall.tokens import estimate_tokens
+from souffleur.recall.rendering import estimate_tokens
 
 FOLDER = Path(__file__).parent.parent / "prompts"
 NAMES = sorted(path.stem for path in (FOLDER / "en").glob("*.md"))

@@ -24,7 +24,7 @@ from souffleur.knowledge.session import (
     close_window,
 )
 from souffleur.prompts import language_of, render
-from souffleur.recall.tokens import estimate_tokens
+from souffleur.recall.rendering import estimate_tokens
 from souffleur.settings import Settings
 
 KNOWN_TOKENS = 600

@@ -21,7 +21,7 @@ from bench.systems.patience import patient
 from bench.systems.side_by_side import OURS, version_of
 from souffleur.agents.model.chat import Chat
 from souffleur.agents.structured_chat import StructuredChat
-from souffleur.recall.tokens import estimate_tokens
+from souffleur.recall.rendering import estimate_tokens
 from souffleur.replay import settings_for
 from souffleur.settings import Settings
 from souffleur.wiring import settings_embedder

@@ -18,7 +18,7 @@ from bench.systems.contestant import WHOLE
 from bench.systems.side_by_side import OURS
 from souffleur.dialogue import Dialogue
 from souffleur.prompts import render
-from souffleur.recall.tokens import estimate_tokens
+from souffleur.recall.rendering import estimate_tokens
 
 RULE_TOKENS = {"mem0": 8000, "langmem": 1200}
 """Tokens of another system's own prompt; a batch is one request."""

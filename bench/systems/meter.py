@@ -6,7 +6,7 @@ from typing import Any
 from bench.sets.estimate import Cost
 from souffleur.agents.model.chat import Chat, Reply, Request
 from souffleur.errors import AnswerError
-from souffleur.recall.tokens import estimate_tokens
+from souffleur.recall.rendering import estimate_tokens
 
 
 class Meter:

@@ -12,9 +12,11 @@ if TYPE_CHECKING:
 
     from souffleur.api import Souffleur
     from souffleur.client import AsyncClient
-    from souffleur.inspection import Inspection
+    from souffleur.client.inspection import RemoteInspection
+    from souffleur.inspection import StoreInspection
 
     Memory = Souffleur | AsyncClient
+    Inspection = StoreInspection | RemoteInspection
 
 T = TypeVar("T")
 

@@ -16,7 +16,6 @@ from souffleur.cast import Cast
 from souffleur.client import arguments
 from souffleur.client.run_results import to_result
 from souffleur.errors import MessageError
-from souffleur.health import Health
 from souffleur.knowledge.forgetting.trace import TopicPreview
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import LedgerEntry, Recorded
@@ -36,6 +35,7 @@ from souffleur.recall.compose import Recall
 from souffleur.recall.gather import Past
 from souffleur.report.quality import Quality
 from souffleur.server.schemas import Answered, Counted, Page, RunAnswer
+from souffleur.service.health import Health
 from souffleur.service.intake import Receipt
 
 Given = Mapping[str, Any]

@@ -19,7 +19,7 @@ _JOBS = Call("GET", "/api/inspection/jobs", list[str])
 
 
 class RemoteInspection:
-    """As `Inspection`. Every method raises RemoteError, too."""
+    """As `inspection.StoreInspection`. Every method raises RemoteError, too."""
 
     def __init__(self, client: "AsyncClient") -> None:
         """`client` is one of the owner's socket: others are refused."""

@@ -1,4 +1,4 @@
-"""Standing: what a recall reads of a user whatever the message says, kept until it changes."""
+"""The memories that a recall reads whatever the message says, kept until they change."""
 
 from collections.abc import Collection, Sequence
 from copy import deepcopy
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.store.engine.memo import Memo
 
 LIVED = (Category.FACT, Category.SKILL)
-"""What the user has told; core and system have a part of their own."""
+"""Categories of what the user has told; core and system have a part of their own."""
 MAX_UNASKED = 40
 """Memories that are weighed unasked, by their value."""
 MAX_NEAR_PLANS = 3
@@ -35,20 +35,20 @@ class Place:
     sphere: str
     """What the persona may know."""
     own: str
-    """The sphere of what the persona itself is."""
+    """The sphere of the persona's own definition."""
     episodes: int
     """Number of the latest episodes."""
 
 
 @dataclass(frozen=True)
-class Standing:
-    """What is read of a user whatever is said, as of a moment."""
+class Always:
+    """The memories of a user that are read whatever the message says, at one moment."""
 
     episodes: Sequence[Memory] = ()
     """The latest, newest first."""
     core: Sequence[Memory] = ()
     personas: Sequence[Memory] = ()
-    """What personas are, wherever they talk."""
+    """The definitions of personas."""
     system: Sequence[Memory] = ()
     portrait: Sequence[Memory] = ()
     """The one in force, if there is any."""
@@ -58,7 +58,7 @@ class Standing:
     plans: Sequence[Memory] = ()
     """Plans that are near, or will be within `AHEAD`, the earliest first."""
     fadings: Sequence[Fading] = ()
-    """How those that are important fade, in their order; if empty, that is not computed yet."""
+    """How the important memories fade, in their order; empty if that is not computed yet."""
 
     def near_plans(self, now: datetime) -> list[Memory]:
         """Return the plans of these days, the earliest first."""
@@ -67,52 +67,52 @@ class Standing:
         return near[:MAX_NEAR_PLANS]
 
     def most_valuable(self, now: datetime, policy: Policy) -> list[tuple[Memory, float]]:
-        """Return what is weighed unasked, with its value, the most valuable first."""
+        """Return the memories weighed unasked, with their values, the most valuable first."""
         fadings = self.fadings or [fading(one, policy) for one in self.important]
         valued = [(one, how.at(now)) for one, how in zip(self.important, fadings, strict=True)]
         return sorted(valued, key=itemgetter(1), reverse=True)[:MAX_UNASKED]
 
     def until(self, now: datetime) -> datetime:
-        """Return from when, after `now`, something else may be read; `now` if that is unknown."""
+        """Return when, after `now`, other memories may have to be read; `now` if unknown."""
         if len(self.plans) >= MAX_PLANS_READ:
             return now
         every = (memory for part in _parts(self).values() for memory in part)
         return next_end(every, now) or now + AHEAD
 
 
-class Shelf:
-    """Where what was read of users is kept, if this process alone writes to their store."""
+class AlwaysCache:
+    """Keeps the `Always` of users, if this process alone writes to their store."""
 
     def __init__(self, memo: "Memo", place: Place, now: datetime) -> None:
         self._now = now
         self._kept = KeptUntil(memo, (place.user_id, PERSONAS), place, now)
 
-    def find(self) -> Standing | None:
-        """Return what was read and holds at this moment; the host may change its `data`."""
+    def find(self) -> Always | None:
+        """Return the memories if they still hold; the host may change their `data`."""
         kept = self._kept.find()
         return _own(*kept) if kept else None
 
-    def keep(self, standing: Standing) -> None:
-        """Keep what was read since this shelf was made, until it is written or its time is over."""
-        parts = _parts(standing)
+    def keep(self, always: Always) -> None:
+        """Keep the memories until one of them is written or their time is over."""
+        parts = _parts(always)
         changeable = [name for name, part in parts.items() if any(one.data for one in part)]
         size = sum(map(len, parts.values()))
-        until = min(standing.until(self._now), self._now + AHEAD)
-        self._kept.keep((_own(standing, changeable), changeable), size, until)
+        until = min(always.until(self._now), self._now + AHEAD)
+        self._kept.keep((_own(always, changeable), changeable), size, until)
 
 
-def _parts(standing: Standing) -> dict[str, Sequence[Memory]]:
+def _parts(always: Always) -> dict[str, Sequence[Memory]]:
     """Return the memories of each part."""
-    named = (one.name for one in fields(standing))
-    return {name: getattr(standing, name) for name in named if name != "fadings"}
+    named = (one.name for one in fields(always))
+    return {name: getattr(always, name) for name in named if name != "fadings"}
 
 
-def _own(standing: Standing, changeable: Collection[str]) -> Standing:
-    """Return it with `data` of its own, which a host may change, in the parts that have any."""
+def _own(always: Always, changeable: Collection[str]) -> Always:
+    """Return a copy whose `data` a host may change; only the `changeable` parts have any."""
     if not changeable:
-        return standing
-    own: dict[str, Any] = {name: _copied(getattr(standing, name)) for name in changeable}
-    return replace(standing, **own)
+        return always
+    own: dict[str, Any] = {name: _copied(getattr(always, name)) for name in changeable}
+    return replace(always, **own)
 
 
 def _copied(memories: Sequence[Memory]) -> tuple[Memory, ...]:

@@ -12,16 +12,17 @@ from souffleur.knowledge.turn import Turn
 from souffleur.prompts import render
 from souffleur.recall.rank import leading
 from souffleur.recall.rendering import (
+    Count,
     Part,
     Reference,
     RenderedLine,
     RenderOptions,
     Section,
     clean,
+    estimate_tokens,
     references_to,
     tell,
 )
-from souffleur.recall.tokens import Count, estimate_tokens
 from souffleur.settings import WhisperBudget
 
 __all__ = ["Candidates", "Recall", "RenderOptions", "compose"]

@@ -26,13 +26,13 @@ from souffleur.recall.always import (
     LIVED,
     MAX_PLANS_READ,
     MAX_UNASKED,
+    Always,
+    AlwaysCache,
     Place,
-    Shelf,
-    Standing,
 )
 from souffleur.recall.compose import Candidates, Recall, RenderOptions, compose
 from souffleur.recall.rank import find_guards, is_held_back, rank
-from souffleur.recall.tokens import Count
+from souffleur.recall.rendering import Count
 from souffleur.settings import Settings
 from souffleur.telemetry.log_lines import describe, trace_bug
 
@@ -198,9 +198,9 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     await finder.prepare(asked.text, context)
     place = Place(user_id, sphere, own_sphere(asked.agent_id), settings.whisper.latest)
     at_hand = isinstance(knowledge.memories, CachedCollection)
-    shelf = Shelf(knowledge.memories.memo, place, now) if at_hand else None
-    standing = shelf.find() if shelf else None
-    latest = standing.episodes if standing else await _latest(finder, place, now)
+    cache = AlwaysCache(knowledge.memories.memo, place, now) if at_hand else None
+    always = cache.find() if cache else None
+    latest = always.episodes if always else await _latest(finder, place, now)
     nearest = _called_for(asked, context)
     # Asked at once, all this is one request to the store.
     calls: list[Awaitable[list[Any]]] = [part(partial(finder.search, nearest))]
@@ -210,23 +210,23 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
         calls.append(part(partial(finder.search, older)))
     if likely:
         calls.append(part(partial(knowledge.get_many, user_id, likely)))
-    if standing is None:
-        reading = _read_standing(finder, place, now, latest, shelf)  # first: its parts begin later
-        standing, *brought = await asyncio.gather(reading, *calls)
+    if always is None:
+        reading = _read_always(finder, place, now, latest, cache)  # first: its parts begin later
+        always, *brought = await asyncio.gather(reading, *calls)
     else:
         brought = [await calls[0]] if len(calls) == 1 else await asyncio.gather(*calls)
     answers = iter(brought)
     hits = next(answers)
     others = next(answers) if latest or not place.episodes else []
     expected: list[Memory] = next(answers, [])
-    core, boundaries = standing.core, standing.boundaries
-    near, best = standing.near_plans(now), standing.most_valuable(now, policy)
+    core, boundaries = always.core, always.boundaries
+    near, best = always.near_plans(now), always.most_valuable(now, policy)
     values = {memory.id: value for memory, value in best}
     found = [*hits, *_older(others, latest)]
     likely_now = (one for one in expected if knows(sphere, one.sphere))
     unasked = [*near, *likely_now, *(memory for memory, _ in best)]
-    always = (*standing.personas, *standing.system)
-    what_it_is = [one for one in always if one.agent_id == asked.agent_id]
+    definitions = (*always.personas, *always.system)
+    what_it_is = [one for one in definitions if one.agent_id == asked.agent_id]
     called = {hit.item.id: hit for hit in found}
     pool = [*(hit.memory for hit in found), *unasked, *boundaries]
     guards = find_guards([*core, *pool], asked.text)
@@ -237,7 +237,7 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     told = () if asks_about_past(asked.text) else (one.content for one in (*core, *related))
     return Candidates(
         core=[*what_it_is, *core],
-        portrait=next(iter(standing.portrait), None),
+        portrait=next(iter(always.portrait), None),
         episodes=latest,
         found=[hit for hit in found if hit.relevant],
         related=related,
@@ -289,9 +289,9 @@ async def _listed(ask: Callable[[], Awaitable[T | None]]) -> list[T]:
     return [] if found is None else [found]
 
 
-async def _read_standing(
-    finder: Finder, place: Place, now: datetime, latest: Sequence[Memory], shelf: Shelf | None
-) -> Standing:
+async def _read_always(
+    finder: Finder, place: Place, now: datetime, latest: Sequence[Memory], cache: AlwaysCache | None
+) -> Always:
     """Return what is read whatever is said, and keep it if nothing failed."""
     knowledge, part, user_id = finder.knowledge, finder.part, place.user_id
     read = partial(knowledge.list, now=now)
@@ -308,10 +308,10 @@ async def _read_standing(
         part(partial(plans, now=now, sphere=place.sphere)),
     )
     fadings = [fading(one, knowledge.policy) for one in most]
-    standing = Standing(latest, core, personas, system, portrait, boundaries, most, near, fadings)
-    if shelf and not finder.errors:
-        shelf.keep(standing)
-    return standing
+    always = Always(latest, core, personas, system, portrait, boundaries, most, near, fadings)
+    if cache and not finder.errors:
+        cache.keep(always)
+    return always
 
 
 def _older(nearest: Sequence[Found], latest: Sequence[Memory]) -> list[Found]:

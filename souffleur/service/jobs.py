@@ -1,15 +1,22 @@
-"""The jobs of a store: each run by its name, how often it is done, and how."""
+"""The jobs of a store, each a run by its name, and the schedule that does them at their times.
 
-from collections.abc import Awaitable, Callable
+A repeated, late, early or missed wake does no harm: watermarks decide whether a job is due. Missed
+work is done once, however long no process was there. Work that a crash or a lost lease cuts off is
+repeated, so it must be repeatable.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, TypeVar
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from loguru import logger
 
-from souffleur.errors import StoreError
-from souffleur.knowledge.store.runs import run_log
-from souffleur.knowledge.store.runs.watermarks import DAY
+from souffleur.errors import SettingsError, StoreError
+from souffleur.knowledge.store.ledger import Journal
+from souffleur.knowledge.store.runs import run_log, watermarks
+from souffleur.knowledge.store.runs.watermarks import DAY, Leader, Watermark
 from souffleur.parts import Agents, Parts
 from souffleur.service.model_runs import (
     run_boundaries,
@@ -21,7 +28,7 @@ from souffleur.service.model_runs import (
 )
 from souffleur.service.rule_runs import run_decay, run_purge, run_report
 from souffleur.service.run import RunOptions, RunResult
-from souffleur.service.schedule import Job
+from souffleur.telemetry.log_lines import describe, trace_bug
 
 if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -31,6 +38,37 @@ A = TypeVar("A")
 HOUR = timedelta(hours=1)
 NIGHTLY_HOUR = 3
 """The hour in UTC of daily jobs."""
+
+
+WAKE_INTERVAL = timedelta(minutes=1)
+"""Maximum time between two wakes of a job."""
+LEASE_RENEWAL = timedelta(seconds=30)
+"""Time between two renewals of the lease; three may fail before it runs out."""
+STOP_TIMEOUT = 10.0
+"""Seconds that running work may take to end when the schedule stops."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """Work that is done periodically."""
+
+    name: str
+    """The name, under which its watermark is kept."""
+    every: timedelta
+    work: Callable[[datetime], Awaitable[None]]
+    """Called with the time; errors are logged, and it is retried ever less often."""
+    at_hour: int | None = None
+    """The hour of the day in UTC, for work whose period is one or more whole days."""
+
+    def __post_init__(self) -> None:
+        """Check the period. Raises SettingsError if the job could never be due."""
+        if self.every <= timedelta():
+            raise SettingsError(f"the job {self.name!r} must run every so often: give it a period")
+        if self.at_hour is not None and (self.at_hour not in range(24) or self.every % DAY):
+            raise SettingsError(
+                f"the job {self.name!r} runs at an hour of the day: give one of 0 to 23, and a "
+                "period of whole days"
+            )
 
 
 @dataclass(frozen=True)
@@ -112,3 +150,165 @@ def _job(parts: Parts, run: Run) -> Job:
             raise result.error
 
     return Job(run.name, run.every, work, at_hour=NIGHTLY_HOUR if run.every == DAY else None)
+
+
+class Schedule:
+    """Runs the jobs of one store, each once per period, whoever else has a schedule over it."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        jobs: Sequence[Job],
+        *,
+        clock: Callable[[], datetime],
+        leader: Leader | None = None,
+        stop_timeout: float = STOP_TIMEOUT,
+    ) -> None:
+        """`stop_timeout` is in seconds. Raises SettingsError if two jobs have the same name."""
+        self._journal = journal
+        self._jobs = {job.name: job for job in jobs}
+        if len(self._jobs) < len(jobs):
+            raise SettingsError("two jobs of a schedule have the same name: rename one of them")
+        self._clock = clock
+        self._leader = leader or Leader(journal)
+        self._stop_timeout = stop_timeout
+        # Ours, since APScheduler's shutdown cancels what it has started instead of waiting for it.
+        self._tasks: dict[str, asyncio.Task[bool]] = {}
+        self._working: set[str] = set()
+        self._alone = asyncio.Lock()
+        """Held by the running job: one at a time, in order, as many may be due after a pause."""
+        self._failures: dict[str, tuple[int, datetime]] = {}
+        """For each failing job, its failures in a row, and until when it pauses."""
+        self._stopping = False
+        self._scheduler: Any = None
+
+    async def start(self) -> None:
+        """Wake the jobs until `stop`, and at once for what was missed. Idempotent."""
+        if self._scheduler is not None:
+            return
+        from apscheduler.schedulers.asyncio import (  # type: ignore[import-untyped]
+            AsyncIOScheduler,
+        )
+        from apscheduler.triggers.interval import IntervalTrigger  # type: ignore[import-untyped]
+
+        # No grace time: a late wake is a wake.
+        usual = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
+        self._scheduler = AsyncIOScheduler(timezone="UTC", job_defaults=usual)
+        self._stopping = False
+        often = [(job.every, self._wake, [job.name]) for job in self._jobs.values()]
+        for period, wake, args in [(LEASE_RENEWAL, self.renew, []), *often]:
+            seconds = min(period, WAKE_INTERVAL).total_seconds()
+            trigger = IntervalTrigger(seconds=seconds, timezone=UTC)
+            self._scheduler.add_job(wake, trigger, args=args)
+        self._scheduler.start()
+        for name in self._jobs:
+            self._begin(name, self._clock())
+
+    async def stop(self) -> None:
+        """Begin nothing more, let running work end or cut it off, and give up the lease.
+
+        Must be awaited before the store is closed.
+        """
+        self._stopping = True
+        if tasks := list(self._tasks.values()):
+            _, late = await asyncio.wait(tasks, timeout=self._stop_timeout)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        if self._scheduler is not None:
+            self._scheduler.shutdown(wait=False)
+            self._scheduler = None
+            await asyncio.sleep(0)  # the shutdown is called by the loop
+        try:
+            await self._leader.release()
+        except StoreError as error:
+            logger.warning("the lease of the schedule is not given up, it runs out: {}", error)
+
+    async def tick(self, name: str, now: datetime | None = None) -> bool:
+        """Run one job if it is due and no other process leads; return whether it was done.
+
+        A running job is not started again. Raises SettingsError for a name that no job has.
+        """
+        if name not in self._jobs:
+            known = ", ".join(self._jobs)
+            raise SettingsError(f"no job is called {name!r}: choose one of {known}")
+        return await _ended(self._begin(name, now or self._clock()))
+
+    async def run_due(self, now: datetime | None = None) -> list[str]:
+        """Run all due jobs concurrently; return the names of those that were done."""
+        at = now or self._clock()
+        begun = {name: self._begin(name, at) for name in self._jobs}
+        return [name for name, task in begun.items() if await _ended(task)]
+
+    async def renew(self) -> None:
+        """Stay or become the leader. If the lead is lost, cut off running work."""
+        now = self._clock()
+        try:
+            leads = await self._leader.lead(now)
+        except StoreError as error:
+            logger.warning("the lease of the schedule could not be renewed: {}", error)
+            leads = self._leader.until is not None and now < self._leader.until
+        for name in [] if leads else list(self._working):
+            logger.bind(job=name).warning("the job {} is cut off: another process leads now", name)
+            self._tasks[name].cancel()
+
+    async def _wake(self, name: str) -> None:
+        """Begin a job, for APScheduler, which would log a warning if this took long."""
+        self._begin(name, self._clock())
+
+    def _begin(self, name: str, now: datetime) -> asyncio.Task[bool] | None:
+        if self._stopping or name in self._tasks:
+            return None
+        task = asyncio.get_running_loop().create_task(self._attend(self._jobs[name], now))
+        self._tasks[name] = task
+        task.add_done_callback(lambda _: self._tasks.pop(name))
+        return task
+
+    async def _attend(self, job: Job, now: datetime) -> bool:
+        times, until = self._failures.get(job.name, (0, now))
+        if now < until:
+            return False
+        try:
+            queued = self._alone.locked()
+            async with self._alone:
+                done = not (queued and self._stopping) and await self._run(job, now)
+        except Exception as error:  # noqa: BLE001  the worker's edge: the other jobs go on
+            pause = min(WAKE_INTERVAL * 2**times, job.every)
+            self._failures[job.name] = (times + 1, now + pause)
+            bound, why = logger.bind(job=job.name), describe(error)
+            bound.error("the job {} failed, it is tried again in {}: {}", job.name, pause, why)
+            trace_bug(bound, error)
+            return False
+        self._failures.pop(job.name, None)
+        return done
+
+    async def _run(self, job: Job, now: datetime) -> bool:
+        leads = await self._leader.lead(now)
+        mark = await watermarks.read(self._journal, job.name)
+        if mark.due_at is None or (leads and watermarks.is_astray(mark, job.every, now)):
+            new = watermarks.begun(mark, job.every, job.at_hour, now)
+            await watermarks.save(self._journal, new, by=self._leader.holder)
+            return False
+        due_at = watermarks.due(mark, job.every, job.at_hour, now)
+        if due_at is None or not leads:
+            return False
+        self._working.add(job.name)
+        try:
+            await job.work(now)
+        finally:
+            self._working.discard(job.name)
+        await self._advance(mark, due_at)
+        return True
+
+    async def _advance(self, mark: Watermark, due_at: datetime) -> None:
+        done = mark.model_copy(update={"due_at": due_at, "done_at": self._clock()})
+        if not await watermarks.save(self._journal, done, by=self._leader.holder):
+            logger.bind(job=mark.name).warning("the job {} was done by another too", mark.name)
+
+
+async def _ended(task: asyncio.Task[bool] | None) -> bool:
+    """Wait for a job, which goes on even if the waiting task is cancelled."""
+    if task is None:
+        return False
+    await asyncio.wait([task])
+    return not task.cancelled() and task.result()

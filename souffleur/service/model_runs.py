@@ -1,17 +1,16 @@
-"""The review run: a model decides on what is due for promotion or review."""
+"""The runs that ask a model: review, consolidate, contradictions, boundaries, cues, profile."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from souffleur.agents.reviewer import review_id
-from souffleur.errors import StoreError
 from souffleur.knowledge import grouping
 from souffleur.knowledge.boundaries import BoundaryTask, find_tasks
 from souffleur.knowledge.conflict_sets import ConflictSet, find_conflict_sets, users_with_candidates
 from souffleur.knowledge.memory import NARRATIVE, Category, Due, Memory, MemoryState
-from souffleur.knowledge.operation import Delete, entry_id
+from souffleur.knowledge.operation import Delete, LedgerEntry, entry_id
 from souffleur.knowledge.store.runs import run_log
 from souffleur.service.run import RunItem, RunOptions, RunResult, item_for, side_by_side
 
@@ -46,16 +45,11 @@ async def run_review(
         # Decided on as it is now: what was refused, or waits for the user's yes, costs no call.
         if decided := await knowledge.journal.get_entries([entry_id(review_id(memory), 0)]):
             return [item_for(memory, decided[0])]
-        try:
-            decision = await reviewer.run(memory, now)
-        except StoreError:
-            raise
-        except Exception as error:  # noqa: BLE001  the worker's edge: it stays due, the run goes on
-            return [result.failed_item(memory, error)]
+        decision = await reviewer.run(memory, now)
         result.spend(decision.verdict.cost)
         return [await _carry_out(knowledge, decision, result, max_deletions)]
 
-    await side_by_side(result, by_user, one)
+    await side_by_side(result, by_user, one, lambda memory: memory)
     if due > len(memories) and not result.stopped:
         result.stopped = f"it may look at {limit} of {due}"
     return result
@@ -93,12 +87,7 @@ async def run_consolidate(
     result = RunResult("consolidate", options, due=sum(map(len, work.values())))
 
     async def one(group: Group) -> list[RunItem]:
-        try:
-            entries = await consolidator.run(group, now=options.now, dry_run=options.dry_run)
-        except StoreError:
-            raise
-        except Exception as error:  # noqa: BLE001  the worker's edge: the group stays as it is
-            return [result.failed_item(group[0], error)]
+        entries = await consolidator.run(group, now=options.now, dry_run=options.dry_run)
         if not entries:
             return [RunItem(group[0], "CHANGED", "one of the group was changed meanwhile")]
         items = []
@@ -109,7 +98,7 @@ async def run_consolidate(
             items.append(item_for(merged, entry))
         return items
 
-    await side_by_side(result, work, one)
+    await side_by_side(result, work, one, lambda group: group[0])
     return result
 
 
@@ -131,12 +120,7 @@ async def run_contradictions(
     result = RunResult("contradictions", options, due=sum(map(len, work.values())))
 
     async def one(pair: ConflictSet) -> Sequence[RunItem]:
-        try:
-            entries = await arbiter.run(pair, now=options.now, dry_run=options.dry_run)
-        except StoreError:
-            raise
-        except Exception as error:  # noqa: BLE001  the worker's edge: both stay as they are
-            return [result.failed_item(pair.memory, error)]
+        entries = await arbiter.run(pair, now=options.now, dry_run=options.dry_run)
         for entry in entries:
             if entry.at == options.now:  # else it was decided, and paid for, by a former run
                 result.spend(entry.cost)
@@ -145,7 +129,7 @@ async def run_contradictions(
             for entry in entries
         ]
 
-    await side_by_side(result, work, one)
+    await side_by_side(result, work, one, lambda pair: pair.memory)
     return result
 
 
@@ -159,6 +143,16 @@ async def _done_until(knowledge: "KnowledgeBase", user_id: str | None) -> dateti
     )
     began = next(whole, None)
     return began - LOOKBACK_OVERLAP if began else None
+
+
+def _items(memories: Sequence[Memory], entries: Mapping[str, LedgerEntry]) -> list[RunItem]:
+    """Return an item for each memory: of its entry, or that it was changed meanwhile."""
+    return [
+        item_for(one, entries[one.id])
+        if one.id in entries
+        else RunItem(one, "CHANGED", "it was changed meanwhile")
+        for one in memories
+    ]
 
 
 async def run_boundaries(
@@ -176,23 +170,13 @@ async def run_boundaries(
     result = RunResult("boundaries", options, due=due)
 
     async def one(task: BoundaryTask) -> list[RunItem]:
-        try:
-            entries = await linker.run(task, now=options.now, dry_run=options.dry_run)
-        except StoreError:
-            raise
-        except Exception as error:  # noqa: BLE001  the worker's edge: the links stay as they are
-            return [result.failed_item(task.boundaries[0], error)]
+        entries = await linker.run(task, now=options.now, dry_run=options.dry_run)
         for entry in entries:
             result.spend(entry.cost)
         linked = {entry.details["target"]: entry for entry in entries if entry.op == "GUARD"}
-        return [
-            item_for(boundary, linked[boundary.id])
-            if boundary.id in linked
-            else RunItem(boundary, "CHANGED", "it was changed meanwhile")
-            for boundary in task.boundaries
-        ]
+        return _items(task.boundaries, linked)
 
-    await side_by_side(result, work, one)
+    await side_by_side(result, work, one, lambda task: task.boundaries[0])
     return result
 
 
@@ -212,24 +196,14 @@ async def run_cues(
     )
 
     async def one(part: list[Memory]) -> list[RunItem]:
-        try:
-            entries = await writer.run(part, now=options.now, dry_run=options.dry_run)
-        except StoreError:
-            raise
-        except Exception as error:  # noqa: BLE001  the worker's edge: the memories stay as they are
-            return [result.failed_item(part[0], error)]
+        entries = await writer.run(part, now=options.now, dry_run=options.dry_run)
         for entry in entries:
             result.spend(entry.cost)
         named = [entry for entry in entries if entry.op == "CUE"]
         changed = {change.after.id: entry for entry in named for change in entry.changes}
-        return [
-            item_for(memory, changed[memory.id])
-            if memory.id in changed
-            else RunItem(memory, "CHANGED", "it was changed meanwhile")
-            for memory in part
-        ]
+        return _items(part, changed)
 
-    await side_by_side(result, work, one)
+    await side_by_side(result, work, one, lambda part: part[0])
     return result
 
 
@@ -262,17 +236,12 @@ async def run_profile(
         anchor, wanted = task
         if options.dry_run:
             return [RunItem(anchor, "PORTRAY", wanted.why)]
-        try:
-            portrait = await summaries.write_portrait(anchor.user_id, wanted.why, wanted.sphere)
-        except StoreError:
-            raise
-        except Exception as error:  # noqa: BLE001  the worker's edge: the former portrait stays
-            return [result.failed_item(anchor, error)]
+        portrait = await summaries.write_portrait(anchor.user_id, wanted.why, wanted.sphere)
         for entry in await knowledge.history(portrait.id, user_id=portrait.user_id):
             result.spend(entry.cost)
         return [RunItem(portrait, "PORTRAY", wanted.why)]
 
-    await side_by_side(result, due, one)
+    await side_by_side(result, due, one, lambda task: task[0])
     return result
 
 

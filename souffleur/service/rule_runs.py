@@ -1,4 +1,4 @@
-"""The decay run: forgets or archives what has expired or faded by rule; calls no model."""
+"""The runs that call no model: decay, purge and report; and a warning if nothing runs them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -204,8 +204,13 @@ async def side_by_side(
     result: RunResult,
     work: Mapping[str, Sequence[T]],
     one: Callable[[T], Awaitable[Sequence[RunItem]]],
+    memory_of: Callable[[T], Memory],
 ) -> None:
-    """Do each user's work piece by piece, users concurrently, until the run is over."""
+    """Do each user's work piece by piece, users concurrently, until the run is over.
+
+    A piece that fails is an item of `memory_of` the piece, and stays due. If the store is out of
+    reach, the run ends.
+    """
     slots = asyncio.Semaphore(result.options.limits.parallel)
     done = 0
 
@@ -214,12 +219,20 @@ async def side_by_side(
             with on_behalf_of(user_id):
                 await pieces(mine)
 
+    async def attempt(piece: T) -> Sequence[RunItem]:
+        try:
+            return await one(piece)
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001  the worker's edge: the run goes on
+            return [result.failed_item(memory_of(piece), error)]
+
     async def pieces(mine: Sequence[T]) -> None:
         nonlocal done
         for piece in mine:
             if result.is_over():
                 return
-            items = await one(piece)
+            items = await attempt(piece)
             result.items += items
             if any(item.op != "FAILED" for item in items):
                 result.outages = 0

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, TypeVar
 from loguru import logger
 
 from souffleur.errors import StoreError, joined
-from souffleur.health import Health
 from souffleur.knowledge.network.breaker import Outage
 from souffleur.knowledge.store.runs.watermarks import Leader
 from souffleur.knowledge.turn import Turn, TurnState
 from souffleur.loops import JudgingLoop
 from souffleur.parts import Parts
+from souffleur.service.health import Health
 from souffleur.service.intake import Intake, Receipt
 from souffleur.service.judging import Judge, Retries, embed_turns
 from souffleur.service.leases import Leases
@@ -31,7 +31,7 @@ from souffleur.service.upkeep import POLL_SECONDS, Polling, Upkeep
 from souffleur.settings import Settings
 
 if TYPE_CHECKING:
-    from souffleur.service.schedule import Schedule
+    from souffleur.service.jobs import Schedule
 
 T = TypeVar("T")
 
@@ -109,8 +109,7 @@ class Service:
             logger.info("no turn is judged here: they are kept and wait")
         self._start_tasks()
         if self._settings.schedule:
-            from souffleur.service.jobs import jobs_of
-            from souffleur.service.schedule import Schedule
+            from souffleur.service.jobs import Schedule, jobs_of
 
             jobs = jobs_of(self._parts)
             self.schedule = Schedule(self._knowledge.journal, jobs, clock=self._parts.clock)

@@ -30,7 +30,7 @@ from souffleur.knowledge.watching import Note, What
 if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
     from souffleur.service.budget import Budget
-    from souffleur.service.endpoints import Endpoints
+    from souffleur.service.health import Endpoints
     from souffleur.times import Clock, TimeSource
 
 LOOPBACK = "127.0.0.1"

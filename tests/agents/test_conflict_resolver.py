@@ -42,7 +42,7 @@ from souffleur.knowledge.operation import (
 from souffleur.knowledge.search.memories import Query
 from souffleur.knowledge.store.ledger import Journal
 from souffleur.prompts import LANGUAGES, render, stamp
-from souffleur.recall.tokens import estimate_tokens
+from souffleur.recall.rendering import estimate_tokens
 from souffleur.report.quality import measure
 from tests.build import NOW, days, fill, memory, verdict
 from tests.faults.teller import Countdown, Deadly, Dying, Gone

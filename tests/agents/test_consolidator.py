@@ -35,7 +35,7 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.store.ledger import Journal
 from souffleur.prompts import LANGUAGES, render, stamp
-from souffleur.recall.tokens import estimate_tokens
+from souffleur.recall.rendering import estimate_tokens
 from tests.build import NOW, days, fill, memory, verdict
 from tests.faults.teller import Countdown, Deadly, Dying, Gone
 from tests.scripted import Answer, Scripted

@@ -12,8 +12,7 @@ from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.runs import watermarks
 from souffleur.knowledge.store.runs.watermarks import Leader
 from souffleur.parts import Parts
-from souffleur.service.jobs import jobs_of
-from souffleur.service.schedule import Schedule
+from souffleur.service.jobs import Schedule, jobs_of
 from souffleur.settings import Settings
 from souffleur.times import from_clock
 from tests.build import NOW, days, fill, memory, open_base

@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
-from souffleur.api import Souffleur
+from souffleur.api import Opening, Souffleur
 from souffleur.errors import EndpointError
 from souffleur.knowledge.operation import ActorKind, Promote
 from souffleur.knowledge.store.engine.collection import Collection
 from souffleur.knowledge.turn import Turn, TurnState
-from souffleur.opening import Opening
 from souffleur.settings import Settings
 from tests.build import NOW, verdict
 from tests.place import lasts_hours, where
@@ -70,7 +69,7 @@ class Outage:
 
 @asynccontextmanager
 async def opened(folder: Path, chat: Any, time: SimulatedTime) -> AsyncIterator[Souffleur]:
-    async with Opening(Souffleur, settings(folder), chat, time.source) as memory:
+    async with Opening(settings(folder), chat, time.source) as memory:
         yield memory
 
 

@@ -19,7 +19,7 @@ import pytest
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.store.runs import watermarks
 from souffleur.knowledge.store.runs.watermarks import LEASE, Lease, Watermark
-from souffleur.service.schedule import WAKE_INTERVAL
+from souffleur.service.jobs import WAKE_INTERVAL
 from tests.build import NOW, fill, open_base
 from tests.faults.child import ROOT, Child, environment, running
 from tests.faults.keeper import JOB, let_pass, plans, prepare
@@ -37,7 +37,7 @@ def beside(folder: Path) -> dict[str, str]:
 @contextmanager
 def scheduled(folder: Path) -> Iterator[Child]:
     """`souffleur schedule` as a process that has begun what is due; killed at the end."""
-    loads = ("souffleur.service.jobs", "souffleur.service.schedule")
+    loads = ("souffleur.service.jobs", "souffleur.service.jobs")
     with running("souffleur.cli", "schedule", env=beside(folder), loads=loads) as process:
         assert process.stdout.readline().startswith("scheduled: decay")
         yield process

@@ -42,7 +42,7 @@ from souffleur.knowledge.store.purging import find_purgeable, purge
 from souffleur.knowledge.turn import turn_point_id
 from souffleur.parts import Parts
 from souffleur.recall.gather import Asked, whisper_for
-from souffleur.recall.tokens import estimate_tokens
+from souffleur.recall.rendering import estimate_tokens
 from souffleur.service.jobs import perform
 from souffleur.service.run import RunOptions
 from souffleur.settings import Settings

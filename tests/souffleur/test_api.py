@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from souffleur.api import Souffleur
+from souffleur.api import Opening, Souffleur
 from souffleur.errors import EndpointError, StoreError
 from souffleur.knowledge.memory import MemoryState
 from souffleur.knowledge.operation import Refusal
 from souffleur.knowledge.search.embedder import make_embedder
 from souffleur.knowledge.turn import TurnState
-from souffleur.opening import Opening
 from souffleur.settings import Settings, WhisperBudget
 from tests.build import NOW, days
 from tests.place import at_once, where
@@ -415,9 +414,7 @@ async def test_after_close_nothing_goes_on(tmp_path: Path) -> None:
         return asyncio.Task(work, loop=loop, **more)
 
     before = asyncio.all_tasks()
-    async with Opening(
-        Souffleur, settings(tmp_path, retry_pause=30.0), chat, time.source
-    ) as memory:
+    async with Opening(settings(tmp_path, retry_pause=30.0), chat, time.source) as memory:
         for line in ("I like tea", "I like milk"):
             memory.observe(**ME, user=line, assistant="ok")
         memory.end_session(**ME)
@@ -447,7 +444,7 @@ async def test_no_turn_waits_for_more_than_five_minutes(
     """However long an endpoint or a setting wants it to: then the model is asked again."""
     answers = [*failures, answer(add("Ann likes tea.", "tea"))]
     chat, time = Scripted(lambda _: answers.pop(0)), SimulatedTime(NOW)
-    async with Opening(Souffleur, settings(tmp_path, **fields), chat, time.source) as memory:
+    async with Opening(settings(tmp_path, **fields), chat, time.source) as memory:
         memory.observe(**ME, user="I like tea", assistant="ok")
         await time.pass_(1.0)
         assert len(answers) == 1  # it was not asked again at once

@@ -20,7 +20,7 @@ from souffleur.knowledge.session import (
     close_window,
 )
 from souffleur.knowledge.turn import shorten
-from souffleur.recall.tokens import Count
+from souffleur.recall.rendering import Count
 from souffleur.service.judging import USUAL_TURNS_PER_CALL, turns_per_call
 from souffleur.settings import Settings
 

@@ -6,7 +6,6 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from fastapi.responses import PlainTextResponse
 
-from souffleur.health import Health
 from souffleur.report.quality import Quality
 from souffleur.server.access import Memory, UserId
 from souffleur.server.problems import RequestError
@@ -19,6 +18,7 @@ from souffleur.server.schemas import (
     RunAnswer,
     RunBody,
 )
+from souffleur.service.health import Health
 from souffleur.service.run import RunLimits, RunOptions, RunResult
 from souffleur.times import moment
 

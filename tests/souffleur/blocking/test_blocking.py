@@ -28,9 +28,9 @@ from souffleur import (
     Souffleur,
 )
 from souffleur.errors import BlockingError, MessageError, SettingsError, StoreBusyError
-from souffleur.health import Health
 from souffleur.knowledge.search.memories import Found
 from souffleur.loops import LoopThread
+from souffleur.service.health import Health
 from tests.build import NOW
 from tests.faults.child import ROOT, environment
 from tests.scripted import SKIP, Scripted, add, answer

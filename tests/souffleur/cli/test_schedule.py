@@ -29,7 +29,7 @@ from souffleur.knowledge.store.runs.watermarks import (
     stagger,
 )
 from souffleur.replay import StageClock
-from souffleur.service.schedule import Job, Schedule
+from souffleur.service.jobs import Job, Schedule
 from tests.build import NOW
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
@@ -386,7 +386,7 @@ class Slow:
 
         job, leader = Job("review", HOUR, work), Leader(self.journal, holder)
         options = {"clock": self.clock, "leader": leader}
-        return Schedule(self.journal, [job], patience=patience, **options)  # type: ignore[arg-type]
+        return Schedule(self.journal, [job], stop_timeout=patience, **options)  # type: ignore[arg-type]
 
     async def begin(self, schedule: Schedule, holder: str) -> asyncio.Task[bool]:
         """Two hours later, the schedule is at work."""

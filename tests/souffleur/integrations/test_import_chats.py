@@ -24,7 +24,7 @@ from souffleur.integrations.importers.chats import (
 )
 from souffleur.integrations.importers.sillytavern import read_sillytavern
 from souffleur.knowledge.memory import Category
-from souffleur.recall.tokens import estimate_tokens
+from souffleur.recall.rendering import estimate_tokens
 from souffleur.settings import Settings
 from tests.build import NOW
 from tests.place import where

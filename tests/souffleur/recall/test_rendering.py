@@ -16,10 +16,10 @@ from souffleur.recall.rendering import (
     Group,
     RenderOptions,
     clean,
+    estimate_tokens,
     group_of,
     tell,
 )
-from souffleur.recall.tokens import estimate_tokens
 from tests.build import memory, turn
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")

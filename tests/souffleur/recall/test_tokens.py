@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from souffleur.recall.tokens import estimate_tokens
+from souffleur.recall.rendering import estimate_tokens
 
 COUNTED = {
     "主人喜欢在周末的下午去河边散步，回家路上总要买一袋糖炒栗子。": (21, 30),

@@ -16,8 +16,7 @@ from souffleur.knowledge.text.plain import single_line
 from souffleur.knowledge.turn import Turn
 from souffleur.prompts import render
 from souffleur.recall.compose import Candidates, Recall, RenderOptions, compose
-from souffleur.recall.rendering import clean
-from souffleur.recall.tokens import Count, estimate_tokens
+from souffleur.recall.rendering import Count, clean, estimate_tokens
 from souffleur.settings import WhisperBudget
 from tests.build import NOW, days, memory, turn
 

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from souffleur.agents.model.chat import Message, Reply, Request, Usage, on_behalf_of
-from souffleur.api import Souffleur
+from souffleur.api import Opening, Souffleur
 from souffleur.errors import BudgetError, SettingsError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.store.runs import spending
 from souffleur.knowledge.turn import TurnState
-from souffleur.opening import Opening
 from souffleur.service.budget import Budget, DailyLimit
 from souffleur.settings import Settings
 from tests.build import NOW
@@ -31,7 +30,7 @@ async def opened(
     folder: Path, chat: Any, time: SimulatedTime, **fields: Any
 ) -> AsyncIterator[Souffleur]:
     settings = Settings(path=folder, embedder="hash:64", **fields)
-    async with Opening(Souffleur, settings, chat, time.source) as memory:
+    async with Opening(settings, chat, time.source) as memory:
         yield memory
 
 

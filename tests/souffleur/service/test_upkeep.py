@@ -6,8 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from souffleur.api import Souffleur
-from souffleur.opening import Opening
+from souffleur.api import Opening, Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, days
 from tests.place import lasts_hours, where
@@ -21,7 +20,7 @@ TEA = episode("Ann talked about tea.")
 @asynccontextmanager
 async def opened(folder: Path, time: SimulatedTime, script: Any) -> AsyncIterator[Souffleur]:
     settings = Settings(**where(folder), embedder="hash:64", retry_pause=60.0)
-    async with Opening(Souffleur, settings, Scripted(script), time.source) as memory:
+    async with Opening(settings, Scripted(script), time.source) as memory:
         yield memory
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from souffleur.agents.brief import Persona
 from souffleur.knowledge.memory import Category, Kind
-from souffleur.recall.always import AHEAD, MAX_PLANS_READ, Standing
+from souffleur.recall.always import AHEAD, MAX_PLANS_READ, Always
 from souffleur.recall.gather import Asked, whisper_for
-from souffleur.recall.tokens import estimate_tokens
+from souffleur.recall.rendering import estimate_tokens
 from souffleur.settings import Settings
 from tests.build import NOW, days, keep, memory as make
 from tests.counted import Tripped
@@ -62,10 +62,10 @@ async def test_what_stands_holds_as_long_as_nothing_in_it_ends(tmp_path: Path) -
 def test_it_holds_until_something_in_it_ends_and_no_longer_than_its_plans_are_known() -> None:
     """If more plans may come near than were read, it holds no moment."""
     soon, later = (make("Ann goes out.", expires_at=NOW + days(count)) for count in (6, 7))
-    assert Standing(plans=[soon, later]).until(NOW) == NOW + days(6)
-    assert Standing(plans=[soon, later]).until(NOW + days(6)) == NOW + days(7)
-    assert Standing().until(NOW) == NOW + AHEAD
-    assert Standing(plans=[soon] * MAX_PLANS_READ).until(NOW) == NOW
+    assert Always(plans=[soon, later]).until(NOW) == NOW + days(6)
+    assert Always(plans=[soon, later]).until(NOW + days(6)) == NOW + days(7)
+    assert Always().until(NOW) == NOW + AHEAD
+    assert Always(plans=[soon] * MAX_PLANS_READ).until(NOW) == NOW
 
 
 async def test_a_host_that_changes_data_changes_no_later_recall(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from souffleur.knowledge.memory import Category
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.turn import Turn
 from souffleur.recall.compose import Recall
-from souffleur.recall.pairing import MAX_WHISPERED_IDS, Pairing
+from souffleur.service.intake import MAX_WHISPERED_IDS, Pairing
 from souffleur.settings import Settings
 from tests.build import NOW
 from tests.place import at_once, where

@@ -132,7 +132,7 @@ JudgeTurns = Callable[[Sequence[Turn]], Awaitable[None]]
 
 
 class Endpoints(Protocol):
-    """The part of `service.endpoints.Endpoints` that judging needs."""
+    """The part of `service.health.Endpoints` that judging needs."""
 
     @property
     def retry_in(self) -> float:

@@ -1,4 +1,4 @@
-"""How a turn, the talk before it and what is known are written into a question."""
+"""Writes turns, the talk before them and the known memories into a question."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -113,8 +113,8 @@ def faults(answer: MergingAnswer, shown: Shown, withheld: AbstractSet[Group] = N
 def unfaithful(answer: MergingAnswer, shown: Shown, zone: ZoneInfo, known: str = "") -> str:
     """Return names, numbers and dates that the merging lost or invented, one per line.
 
-    What stands in another merged memory, or in one that stays, is not lost. `known` is how the
-    two are called, which may come and go. The answer must be free of `faults`.
+    A detail of another merged memory, or of one that stays, is not lost. `known` holds the names of
+    the two, which may come and go. The answer must be free of `faults`.
     """
     names = tuple(dict.fromkeys(name for memory in shown.values() for name in memory.entities))
     stays = [_material(memory) for handle, memory in shown.items() if handle not in answer.taken]

@@ -1,4 +1,4 @@
-"""Fields that answers have in common: what a model writes in them, made fit or refused."""
+"""Fields that several answers share: a model's value is made to fit, or refused."""
 
 import re
 from calendar import monthrange
@@ -26,14 +26,14 @@ def by_handle(memories: Iterable[Memory], letter: str = "m") -> dict[str, Memory
 T = TypeVar("T")
 
 MAX_QUOTE_LENGTH = 2000
-"""Characters of a quotation; a longer one takes seconds to find in what was said."""
+"""Maximum characters of a quotation; a longer one takes seconds to find in what was said."""
 MAX_REMARK_LENGTH = 1000
 """Characters of a model's reasoning; it is kept in the ledger, cut to this."""
 MAX_NAME_LENGTH = 100
-"""Characters of a name or topic; longer ones are dropped."""
+"""Maximum characters of a name or topic; longer ones are dropped."""
 MAX_NAMES = 20
 MAX_CUE_LENGTH = 80
-"""Characters of a cue; what is longer is none."""
+"""Maximum characters of a cue; longer ones are dropped."""
 MAX_CUES = 5
 MAX_ECHO_LENGTH = 2000
 """Characters kept of an answer that was too long to be read."""

@@ -1,4 +1,4 @@
-"""ForgettingJudge: of lines that share words with something forgotten, which tell of it?"""
+"""ForgettingJudge: decides which lines tell of something forgotten that they share words with."""
 
 import asyncio
 from collections import Counter
@@ -96,7 +96,7 @@ def _shown(line: str) -> str:
 
 
 def faults(answer: ToldAnswer, shown: Mapping[str, str]) -> str:
-    """Return what makes an answer unusable, a line each; empty if nothing does.
+    """Return a line for each fault that makes an answer unusable.
 
     >>> answer = ToldAnswer(reason="r", lines=[JudgedLine(id="l1", tells=True)])
     >>> faults(answer, {"l1": "a"}), faults(answer, {"l1": "a", "l2": "b"})

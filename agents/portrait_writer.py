@@ -86,11 +86,10 @@ class PortraitAnswer(BaseModel):
 
 @dataclass(frozen=True)
 class Sources:
-    """What a portrait is written from."""
+    """The texts that a portrait is written from."""
 
     former: Memory | None
-    """The version in force; if none is, the latest in whatever state. What was in it and is
-    forgotten is cut."""
+    """The version in force, or else the latest in any state; forgotten details are cut from it."""
     material: str
     """Memories and new episodes, as the model sees them."""
     names: tuple[str, ...]
@@ -98,13 +97,13 @@ class Sources:
     until: datetime
     """When the newest episode ended."""
     versions: int = 0
-    """How many there were, with those that were taken back."""
+    """Number of versions so far, with those that were taken back."""
     elsewhere: str = ""
-    """What a portrait may leave: the contents of all memories and episodes in force, and of
-    memories that are over or corrected."""
+    """Contents of all memories and episodes in force, and of memories that are over or corrected: a
+    portrait may leave out their details."""
 
     forgotten: Reader = field(default_factory=lambda: Reader(Subject()))
-    """Finds what was in the former portrait and is forgotten."""
+    """Finds details of the former portrait that are forgotten."""
 
 
 def faults(

@@ -4,7 +4,7 @@ START -> gather -> think -> decide -> END
                     ^  |
                     |  v
                    search              three rounds at most; an unusable answer is asked again once,
-                                       and who has not decided after the last keeps the memory
+                                       and a memory without a decision after the last is kept
 """
 
 from collections.abc import Sequence

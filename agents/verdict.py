@@ -1,4 +1,4 @@
-"""What the monitor may answer, and how its words become operations."""
+"""The monitor's answer, and the operations that it becomes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ def _or_no(value: Any) -> Any:
 
 
 def _rated(value: Any) -> Any:
-    """Return an importance; of what is clearly a part of 1, the third in which it lies.
+    """Return an importance; a fraction is read by the third of 1 in which it lies.
 
     >>> [_rated(value) for value in (0.2, 0.5, 0.9, 1, 7, "High ")]
     ['low', 'medium', 'high', 1, 7, 'high']
@@ -47,7 +47,7 @@ def _rated(value: Any) -> Any:
 
 
 _NO_OPS = {"NOOP", "NO_OP", "NO-OP", "NONE"}
-"""What models call a SKIP that have read of other memories."""
+"""Other names that models have for SKIP."""
 
 
 def _named_in_capitals(ops: Any) -> Any:
@@ -69,7 +69,7 @@ class _Part(BaseModel):
 
 
 class AddAnswer(_Part):
-    """Something new."""
+    """A new memory."""
 
     op: Literal["ADD"]
     reason: Remark
@@ -84,7 +84,7 @@ class AddAnswer(_Part):
 
 
 class UpdateAnswer(_Part):
-    """Something known that is different now; a kind or importance of null stays as it is."""
+    """A known memory that is different now; a kind or importance of null stays as it is."""
 
     op: Literal["UPDATE"]
     id: Handle
@@ -100,7 +100,7 @@ class UpdateAnswer(_Part):
 
 
 class BoostAnswer(_Part):
-    """Something known that shaped the reply."""
+    """A known memory that shaped the reply."""
 
     op: Literal["BOOST"]
     id: Handle
@@ -108,7 +108,7 @@ class BoostAnswer(_Part):
 
 
 class DeleteAnswer(_Part):
-    """Something known that must go."""
+    """A known memory that must go."""
 
     op: Literal["DELETE"]
     id: Handle
@@ -165,7 +165,7 @@ _Special = Annotated[SpecialCategory, BeforeValidator(_category)]
 
 
 class MarkedAdd(AddAnswer):
-    """Something new, and the special category that it tells."""
+    """A new memory, and the special category that it tells."""
 
     model_config = _MARKED
 
@@ -173,7 +173,7 @@ class MarkedAdd(AddAnswer):
 
 
 class MarkedUpdate(UpdateAnswer):
-    """Something that is different now, and the special category that it tells."""
+    """A memory that is different now, and the special category that it tells."""
 
     model_config = _MARKED
 
@@ -198,14 +198,14 @@ def handles(answer: MonitorAnswer) -> list[str]:
 
 @dataclass(frozen=True)
 class ParseContext:
-    """What is needed to read an answer."""
+    """The time, zone and names by which an answer is read."""
 
     now: datetime
     zone: ZoneInfo
     speakers: tuple[str, ...] = ()
     """Names of the two who talk: every memory is about them, so as entities they say nothing."""
     keep_both: bool = False
-    """The judge has seen what is nearly the same, and wants to ADD all the same."""
+    """Whether the judge has seen the near duplicates, and wants to ADD all the same."""
 
 
 def to_ops(answer: MonitorAnswer, reading: ParseContext) -> tuple[Op, ...]:
@@ -260,7 +260,7 @@ def _start(day: str | None, reading: ParseContext) -> datetime | None:
 def _end(day: str | None, content: str, reading: ParseContext) -> datetime | None:
     """Return a week after the day, or after the last of the month or year; `None` if it is over.
 
-    What names a later day, such as that of a second offer, does not end before it.
+    A content that names a later day, such as that of a second offer, does not end before it.
     """
     last = last_day(day, reading.zone) if day else None
     if last is None or last + timedelta(days=1) <= reading.now:

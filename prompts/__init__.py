@@ -1,4 +1,4 @@
-"""The words, one Markdown file each, in en/ and zh/; those of whisper and forgetting also in ja/.
+"""The prompts, one Markdown file each, in en/ and zh/; whisper and forgetting also in ja/.
 
 A prompt is text with `${name}` holes. A hole without a value is an error; nothing is filled in
 at import.

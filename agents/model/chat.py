@@ -1,4 +1,4 @@
-"""The seam to a model: what is asked, what comes back, and the one callable between them."""
+"""The seam to a model: a request, a reply, and the one callable between them."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ _user_id: ContextVar[str] = ContextVar("user_id", default="")
 
 @contextmanager
 def on_behalf_of(user_id: str) -> Iterator[None]:
-    """Do within, and in tasks that are begun within, what is done for a user.
+    """Count the work within, and in tasks that begin within, as done for a user.
 
     >>> with on_behalf_of("ann"):
     ...     asking_user()
@@ -31,7 +31,7 @@ def on_behalf_of(user_id: str) -> Iterator[None]:
 
 
 def asking_user() -> str:
-    """Return the user on whose behalf this task works; empty if it is none's."""
+    """Return the user for whom this task works; empty if it works for nobody."""
     return _user_id.get()
 
 
@@ -64,7 +64,7 @@ class Usage:
     input_tokens: int = 0
     """Tokens of the whole prompt, including cached ones."""
     cached_tokens: int = 0
-    """Those of `input_tokens` that the provider served from its cache."""
+    """The part of `input_tokens` that the provider served from its cache."""
     output_tokens: int = 0
     """Tokens of the answers."""
     cost: float = 0.0

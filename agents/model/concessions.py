@@ -1,7 +1,7 @@
-"""Concessions: what an endpoint takes no part of, and what it is sent instead from then on.
+"""Concessions: the parts of a request that an endpoint refuses, and what it is sent instead.
 
-Each part of a request has its ways, the best first. A refusal that names the part leads to the next
-way; it is remembered once the endpoint has answered to it.
+Each part has its ways, the best first. A refusal that names the part leads to the next way, which
+is remembered once the endpoint has answered to it.
 """
 
 import re
@@ -18,16 +18,16 @@ FORM_LADDER: tuple[Form, ...] = ("json_schema", "json_object", "text")
 Limit = Literal["max_tokens", "max_completion_tokens"]
 
 _STATUSES = {200, 400, 404, 422, 500, 501}
-"""With which servers refuse a part: aggregators answer 200 with an error, templates fail by 500."""
+"""Statuses of refusals: aggregators answer 200 with an error, templates fail with 500."""
 
 
 @dataclass(frozen=True)
 class Manner:
-    """How an endpoint is asked: what it is sent of each part."""
+    """How an endpoint is asked: the way of each part."""
 
     form: Form = "text"
     temperature: bool = False
-    """Whether one is sent."""
+    """Whether a temperature is sent."""
     limit: Limit | None = None
     """The name under which the token limit is sent."""
     system: bool = False
@@ -38,7 +38,7 @@ class Manner:
 class _Part:
     ways: tuple[Any, ...]
     named: re.Pattern[str]
-    """What a refusal of it reads like."""
+    """Matches a refusal of the part."""
 
 
 def _part(*ways: Any, named: str) -> _Part:
@@ -72,7 +72,7 @@ _PARTS = {
 
 
 def refuses(part: str, status: int | None, said: str) -> bool:
-    """Return whether an endpoint that answered so takes no such part.
+    """Return whether an endpoint that answered so refuses a part of the request.
 
     >>> refuses("form", 500, "failed to parse grammar"), refuses("system", 400, "no such model")
     (True, False)
@@ -81,11 +81,11 @@ def refuses(part: str, status: int | None, said: str) -> bool:
 
 
 class Asker:
-    """Asks an endpoint in the best manner that it takes, as far as is known."""
+    """Asks an endpoint in the best manner that it is known to take."""
 
     def __init__(self, manner: Manner) -> None:
         self.manner = manner
-        """That of the next request."""
+        """The manner of the next request."""
 
     async def ask(self, question: Callable[[Manner], Awaitable[T]]) -> T:
         """Return the answer to a question; it is asked again while a refusal leads further down.

@@ -14,9 +14,15 @@ from souffleur.agents.answers import MAX_ANSWER_LENGTH
 from souffleur.agents.fields import shorten
 from souffleur.agents.model.address import Address, check_extra_body, read_key, split_address
 from souffleur.agents.model.chat import Message, Reply, Request, Usage
-from souffleur.agents.model.completion import Completion, parse_body, read_completion
 from souffleur.agents.model.concessions import Asker, Limit, Manner
-from souffleur.agents.model.failures import Call, translate, unreadable
+from souffleur.agents.model.response import (
+    Call,
+    Completion,
+    parse_body,
+    read_completion,
+    translate,
+    unreadable,
+)
 from souffleur.errors import AnswerError, SettingsError
 from souffleur.knowledge.network.connections import connection
 from souffleur.knowledge.text.plain import mend

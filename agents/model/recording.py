@@ -1,4 +1,4 @@
-"""Recorded answers: what a real model said, kept in a file, to be played back without one.
+"""Recorded answers of a real model, kept in a file and played back without the model.
 
 A file is JSON lines. The first says where the answers come from:
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 
 from souffleur import errors
-from souffleur.agents.model.failures import retry_after
+from souffleur.agents.model.response import retry_after
 from souffleur.errors import RemoteError, SouffleurError
 
 

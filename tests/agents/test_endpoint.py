@@ -27,7 +27,7 @@ from pydantic import SecretStr
 from souffleur.agents.model.address import Address, read_key
 from souffleur.agents.model.chat import Message, Reply, Request, Usage
 from souffleur.agents.model.endpoint import Endpoint, Prices
-from souffleur.agents.model.failures import Call
+from souffleur.agents.model.response import Call
 from souffleur.errors import AnswerError, EndpointError, SettingsError
 from tests.stub import (
     USAGE,

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Union
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
-from souffleur.agents.schema import portable_schema
+from souffleur.agents.structured_chat import portable_schema
 
 PORTABLE = {
     "type", "enum", "description", "anyOf", "items", "properties", "required",

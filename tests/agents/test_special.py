@@ -96,7 +96,7 @@ async def test_by_default_nothing_of_it_is_asked(base: KnowledgeBase) -> None:
 
 def test_the_mark_stands_before_the_content() -> None:
     """A model decides on it after its reason and before it writes what is kept."""
-    from souffleur.agents.schema import portable_schema
+    from souffleur.agents.structured_chat import portable_schema
 
     def fields(kind: type[MonitorAnswer]) -> list[list[str]]:
         ops = portable_schema(kind)["properties"]["ops"]["items"]["anyOf"]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from souffleur.agents.lines import INSTRUCTION, OPS, parse_lines
+from souffleur.agents.answers import INSTRUCTION, OPS, parse_lines
 
 ADD: dict[str, Any] = {
     "op": "ADD",

@@ -58,7 +58,7 @@ fix: $(READY)  ## Mend what can be mended by machine
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-docs: $(READY)  ## Write the tables of docs/settings.md and commands.md anew, from the code
+docs: $(READY)  ## Write the tables of docs/settings.md anew, from the code
 	@$(BIN)/python -m tests.reference_pages
 
 evals: $(READY)  ## Play the recorded suite, mark it, write its page (no key, no network)

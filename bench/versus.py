@@ -25,7 +25,7 @@ from bench.systems.side_by_side import (
     recording_setups,
 )
 from souffleur.cli.console import console, progress
-from souffleur.cli.event_loop import run_async
+from souffleur.cli.memory import run_async
 from souffleur.cli.options import AsJson, Dialogues, Only, Out, Parallel
 from souffleur.cli.tables import print_table
 from souffleur.errors import SettingsError

@@ -190,7 +190,7 @@ async def _guarded(file: Path, one: Callable[[Script], Awaitable[Evaluated]]) ->
 
 def _stale(said: str, name: str) -> str:
     """Return the text of a RecordingError with the command that records a script again."""
-    if "souffleur replay" not in said:
+    if "souffleur eval replay" not in said:
         return said
     why = said.partition(": it has no answer")[0].partition(": ")[0].rstrip(".")
     asked = said.partition("it has no answer to ")[2].partition(", so the prompt")[0]

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from souffleur import cli
 from tests.place import variables
 
 Run = Callable[..., tuple[int, str, str]]
+
+on_disk = pytest.mark.parametrize("opener", [None], ids=["on disk"])
+"""Marks a test whose commands need a store in a folder: its files, or other processes there."""
 
 
 def data(run: Run, *words: str) -> Any:
@@ -25,9 +27,9 @@ def runner(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
-    main: Callable[[], None] = cli.main,
+    main: Callable[[], None],
 ) -> Run:
-    """Runs a command on a store in a folder: exit code, standard output, standard error."""
+    """Runs a command on a store: exit code, standard output, standard error."""
     for name, value in variables(tmp_path / "store").items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("SOUFFLEUR_EMBEDDER", "hash:64")

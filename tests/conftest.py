@@ -13,10 +13,12 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from souffleur import cli
 from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.store.opening import Opener
 from tests.command import Run, runner
 from tests.place import SERVER, drop
-from tests.stores import STORES, empty_base
+from tests.stores import STORES, Kept, empty_base
 from tests.stub import Behaviour, Stub
 
 gc.disable()  # until all is collected: modules and tests are no garbage
@@ -80,9 +82,22 @@ def stub() -> Iterator[Callable[..., Stub]]:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+def opener() -> Iterator[Opener]:
+    """Opens a lent store, which stays as it is between the commands of a test."""
+    kept = Kept(STORES)
+    yield kept.open
+    kept.give_back()
+
+
+@pytest.fixture
+def run(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    opener: Opener | None,
+) -> Run:
     """Runs a command on a store of this test: exit code, standard output, standard error."""
-    return runner(tmp_path, monkeypatch, capfd)
+    return runner(tmp_path, monkeypatch, capfd, lambda: cli.main(opener))
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,4 +1,4 @@
-"""Writes the tables of docs/settings.md and commands.md from the code, for `make docs`.
+"""Writes the tables of docs/settings.md from the code, for `make docs`.
 
 Each page has a part written by hand, down to `MARK`; all below is replaced.
 """
@@ -12,9 +12,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
-from typer.main import get_command
 
-from souffleur.cli import app
 from souffleur.settings import Settings, variable_of
 from tests.fields import fields_in
 
@@ -72,62 +70,6 @@ def default_of(field: FieldInfo) -> str:
     return f"`{text.lower() if isinstance(field.default, bool) else text}`"
 
 
-def command_sections() -> str:
-    """Return a section for each command: its line, what it does, its arguments and options."""
-    return "".join(f"\n{_section(*one)}\n" for one in _commands(get_command(app), "souffleur"))
-
-
-def _commands(group: Any, path: str) -> Iterator[tuple[str, Any]]:
-    for name in group.list_commands(None):
-        command = group.get_command(None, name)
-        if hasattr(command, "list_commands"):
-            yield from _commands(command, f"{path} {name}")
-        elif not command.hidden:
-            yield f"{path} {name}", command
-
-
-def _section(path: str, command: Any) -> str:
-    shown = [one for one in command.params if not one.hidden]
-    arguments = [one for one in shown if not one.opts[0].startswith("-")]
-    options = [one for one in shown if one not in arguments]
-    line = " ".join([path, *map(_argument, arguments), *(["[OPTIONS]"] if options else [])])
-    rows = [(_argument(one), one) for one in arguments] + [(_option(one), one) for one in options]
-    lines = [f"## {path}", "", f"`{line}`", "", _paragraph(command.help)]
-    if rows:
-        lines += ["", "| argument or option | meaning |", "|---|---|"]
-        lines += [f"| `{name}` | {_meaning(one).replace('|', '/')} |" for name, one in rows]
-    return "\n".join(lines)
-
-
-def _argument(one: Any) -> str:
-    name = (one.metavar or one.name).upper() + ("..." if one.nargs == -1 else "")
-    return name if one.required else f"[{name}]"
-
-
-def _option(one: Any) -> str:
-    names = [*sorted(one.opts, key=len), *one.secondary_opts]
-    value = "" if one.is_flag else f" {(one.metavar or one.opts[0].strip('-')).upper()}"
-    return ", ".join(names) + value
-
-
-def _meaning(one: Any) -> str:
-    told = [_paragraph(one.help or "")] if one.help else []
-    usual = getattr(one, "default", None)
-    if (
-        usual not in (None, False, "", [], ())
-        and not isinstance(usual, Path)
-        and usual != "default"
-    ):
-        told.append(f"Default: `{usual}`.")
-    if variable := getattr(one, "envvar", None):
-        told.append(f"Also read from `{variable}`.")
-    return " ".join(told) or "-"
-
-
-def _paragraph(text: str) -> str:
-    return " ".join(inspect.cleandoc(text).split())
-
-
 def _united(annotation: Any) -> tuple[Any, ...]:
     """Return the members of a union, or the type alone."""
     plain = get_origin(annotation) in (None, Literal, dict)
@@ -157,7 +99,6 @@ def _told(settings: type) -> Iterator[tuple[str, str]]:
 
 PAGES = {
     "settings.md": settings_tables,
-    "commands.md": command_sections,
 }
 
 

@@ -40,10 +40,13 @@ class Shard:
         self.uses = 0
         self._shard = EdgeCollection.open(folder, schema)._shard
 
-    def lend(self, schema: CollectionSchema) -> tuple[EdgeCollection, "Loan"]:
-        """A collection over it that knows nothing of those before."""
-        assert self._count() == 0, f"{self.folder} is not empty"
-        self.uses += 1
+    def lend(
+        self, schema: CollectionSchema, *, again: bool = False
+    ) -> tuple[EdgeCollection, "Loan"]:
+        """A collection over it that knows nothing of those before; `again`: as it was left."""
+        if not again:
+            assert self._count() == 0, f"{self.folder} is not empty"
+            self.uses += 1
         loan = Loan(self._shard)
         opened = cast("qdrant.EdgeShard", loan)
         path, room = self.folder / schema.name, disk.free_bytes
@@ -109,21 +112,29 @@ class Stores:
         return memories, journal
 
     def _lend(self, name: str, dimension: int, opening: AsyncExitStack) -> EdgeCollection:
-        schema = CollectionSchema(name, dimension, INDEXES[name], cues=True)
-        idle = self._idle[name, dimension]
-        shard = idle.pop() if idle else self._make(schema)
+        schema = _schema(name, dimension)
+        shard = self.take(schema)
         collection, loan = shard.lend(schema)
 
         def give_back() -> None:
             loan.give_back()
-            if shard.uses < USES:
-                shard.empty()
-                idle.append(shard)
-            else:
-                shard.close()
+            self.put_back(schema, shard)
 
         opening.callback(give_back)
         return collection
+
+    def take(self, schema: CollectionSchema) -> Shard:
+        """An empty collection, for one user."""
+        idle = self._idle[schema.name, schema.dimension]
+        return idle.pop() if idle else self._make(schema)
+
+    def put_back(self, schema: CollectionSchema, shard: Shard) -> None:
+        """Empty a collection for its next user."""
+        if shard.uses < USES:
+            shard.empty()
+            self._idle[schema.name, schema.dimension].append(shard)
+        else:
+            shard.close()
 
     def _make(self, schema: CollectionSchema) -> Shard:
         assert self.folder, "no tests run"
@@ -135,6 +146,51 @@ class Stores:
         for shards in self._idle.values():
             while shards:
                 shards.pop().close()
+
+
+class Kept:
+    """Empty stores that stay as they are left when they are closed, until `give_back`.
+
+    For commands that open the same store one after the other.
+    """
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+        self._lent: dict[tuple[Path, str], tuple[CollectionSchema, Shard]] = {}
+
+    async def open(
+        self, location: StoreLocation, dimension: int, opening: AsyncExitStack
+    ) -> tuple[Collection, Collection]:
+        """Do what `open_collections` does; a folder that is opened again has what it had."""
+        if location.url:
+            return await open_collections(location, dimension, opening)
+        memories, journal = (self._lend(location, name, dimension, opening) for name in INDEXES)
+        return memories, journal
+
+    def _lend(
+        self, location: StoreLocation, name: str, dimension: int, opening: AsyncExitStack
+    ) -> EdgeCollection:
+        assert location.folder, "a store without a place"
+        schema, again = _schema(name, dimension), (location.folder, name) in self._lent
+        if not again:
+            if name == "memories":
+                _mark(location)
+            self._lent[location.folder, name] = schema, self._stores.take(schema)
+        lent, shard = self._lent[location.folder, name]
+        assert lent.dimension == dimension, "another embedder: this test needs a store in a folder"
+        collection, loan = shard.lend(schema, again=again)
+        opening.callback(loan.give_back)
+        return collection
+
+    def give_back(self) -> None:
+        """Empty all of them."""
+        for schema, shard in self._lent.values():
+            self._stores.put_back(schema, shard)
+        self._lent.clear()
+
+
+def _schema(name: str, dimension: int) -> CollectionSchema:
+    return CollectionSchema(name, dimension, INDEXES[name], cues=True)
 
 
 def _mark(location: StoreLocation) -> None:

@@ -161,6 +161,21 @@ def test_command_lines_parse(page: Path) -> None:
             assert set(words[1:]) <= targets, words
 
 
+def test_the_page_of_commands_names_each_one() -> None:
+    """Each command of the terminal is in docs/commands.md, by its whole name."""
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    assert [name for name in command_names(get_command(app)) if f"`{name}" not in page] == []
+
+
+def command_names(group: Any, path: str = "") -> Iterator[str]:
+    """Yield the name of each command, with the names of the groups before it."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from command_names(command, f"{path}{name} ")
+        else:
+            yield f"{path}{name}"
+
+
 @every_page
 def test_exports_are_settings(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each `export` line of a page is valid, and one that names a model configures it."""

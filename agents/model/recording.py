@@ -128,7 +128,7 @@ class Player:
                 f"The recording {self._path} is stale: it has no answer to {request.name} about"
                 f" {_seen(request)!r}, so the prompt or the dialogue has changed since"
                 f" {self.recorded_on}, when {header['model']} answered; record again"
-                " with `souffleur replay FILE --record PATH`."
+                " with `souffleur eval replay FILE --record PATH`."
             )
         self.used.append(key)
         return _reply(self._recording.entries[key])
@@ -173,13 +173,14 @@ def _seen(request: Request) -> str:
 def _load(path: Path) -> _Recording:
     if not path.is_file():
         raise RecordingError(
-            f"There is no recording at {path}: make one with `souffleur replay FILE --record PATH`."
+            f"There is no recording at {path}: make one with `souffleur eval replay "
+            "FILE --record PATH`."
         )
     lines = list(_read(path))
     if not lines or lines[0].get("format") != RECORDING_FORMAT or "model" not in lines[0]:
         raise RecordingError(
             f"{path} is no recording of format {RECORDING_FORMAT}: record again with "
-            "`souffleur replay FILE --record PATH`."
+            "`souffleur eval replay FILE --record PATH`."
         )
     entries: dict[str, Entry] = {}
     for entry in lines[1:]:

@@ -67,7 +67,7 @@ async def erase_user(memories: Collection, journal: Journal, user_id: str) -> Er
         await journal.collection.put([preferences_point(left)])
     if not counts:
         raise NotFoundError(
-            f"nothing is known of {user_id!r}: `souffleur users` lists who is known"
+            f"nothing is known of {user_id!r}: `souffleur user list` lists who is known"
         )
     return Erased(user_id, dict(sorted(counts.items())))
 

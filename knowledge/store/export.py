@@ -111,7 +111,7 @@ async def export_lines(
     if not sum([await one.count(wanted) for one in collections]):
         raise NotFoundError(
             "there is nothing to export"
-            + (f": nothing is known of {user_id!r}, see `souffleur users`" if user_id else "")
+            + (f": nothing is known of {user_id!r}, see `souffleur user list`" if user_id else "")
         )
     head = ExportHead(
         schema_version=int(made_with["schema"]),

@@ -232,12 +232,12 @@ async def _check_made_with(
         raise StoreMismatchError(
             f"The store at {location} was made with the embedder {made_with['embedder']!r}, not "
             f"{embedder.name!r}: set SOUFFLEUR_EMBEDDER={made_with['embedder']}, or embed it anew "
-            "with `souffleur reembed`."
+            "with `souffleur store reembed`."
         )
     if made_with["policy"] != policy.name:
         raise StoreMismatchError(
             f"The memories at {location} follow the policy {made_with['policy']!r}, not "
             f"{policy.name!r}: set SOUFFLEUR_POLICY={made_with['policy']}, or copy them to the new "
-            "policy with `souffleur migrate NEW_PATH`."
+            "policy with `souffleur store migrate NEW_PATH`."
         )
     return made_with

@@ -54,7 +54,7 @@ def read(point: Point, model: type[Record], *, derived: Collection[str] = ()) ->
         why = ", ".join(faults[:_NAMED])
         raise UnreadableError(
             f"the {model.__name__.lower()} {point.id} cannot be read ({why}): take it out of the "
-            "store with `souffleur repair`"
+            "store with `souffleur store repair`"
         ) from None
     # What a host could change, because it is a dictionary, is decoded anew each time.
     if point.records is not None and not any(getattr(record, one) for one in _changeable(model)):

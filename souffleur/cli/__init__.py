@@ -1,4 +1,4 @@
-"""The command line: `souffleur --help` lists the commands.
+"""The command line: `souffleur --help` lists the commands in groups.
 
 Exit codes: 0 done; 1 it failed, or a file cannot be written; 2 a wrong option or setting; 3 nothing
 of that name was found; 4 the store is in use by another process.
@@ -6,32 +6,28 @@ of that name was found; 4 the store is in use by another process.
 
 import errno
 import sys
-from typing import Annotated
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from souffleur.cli import (
-    config,
-    corrections,
-    demo,
-    evaluate,
-    mcp,
-    memories,
-    mirror,
-    moving,
+    correct,
+    doctor,
+    look,
+    measure,
+    move,
     past,
     people,
-    proxy,
-    removal,
+    repair,
+    replay,
     report,
-    retry,
     run,
-    schedule,
     serve,
-    store,
     talk,
-    worker,
 )
+from souffleur.cli.memory import OPENER
 from souffleur.cli.process import prepared
 from souffleur.errors import (
     NotFoundError,
@@ -42,69 +38,92 @@ from souffleur.errors import (
 )
 from souffleur.knowledge.text.plain import showable
 
-app = typer.Typer(
-    name="souffleur",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+if TYPE_CHECKING:
+    from souffleur.knowledge.store.opening import Opener
+
+Command = Callable[..., None]
+
+
+class Grouped(TyperGroup):
+    """A command whose help lists its commands under the headings of their groups."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a section for each group, its commands in the order of their use."""
+        wide = max(map(len, self.commands))
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for name, command in self.commands.items():
+            row = (name.ljust(wide), command.short_help or "")
+            heading = getattr(command, "rich_help_panel", "Commands")
+            groups.setdefault(heading, []).append(row)
+        for heading, rows in groups.items():
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
+
+def _group(help: str, commands: Mapping[str, Sequence["Command | typer.Typer"]]) -> typer.Typer:
+    """Return a command with these commands, by the headings of their groups."""
+    made = typer.Typer(
+        cls=Grouped,
+        help=help,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for heading, members in commands.items():
+        for one in members:
+            if isinstance(one, typer.Typer):
+                made.add_typer(one, short_help=one.info.help, rich_help_panel=heading)
+            else:
+                name = one.__name__.rstrip("_")
+                summary = (one.__doc__ or "").partition("\n")[0]  # click would cut it
+                made.command(name, short_help=summary, rich_help_panel=heading)(one)
+    return made
+
+
+user = _group(
+    "Users and personas: who they are, their portraits and preferences.",
+    {
+        "Look": (people.list_, past.profile),
+        "Introduce": (people.people, people.personas, people.preferences),
+    },
 )
-ROOMS = (
-    demo,
-    talk,
-    memories,
-    corrections,
-    past,
-    people,
-    mirror,
-    run,
-    retry,
-    schedule,
-    worker,
-    serve,
-    proxy,
-    report,
-    config,
-    store,
-    moving,
-    removal,
-    mcp,
-    evaluate,
+store = _group(
+    "The whole store: save it, move it, erase from it, repair it.",
+    {
+        "Move": (move.backup, move.restore, move.export, move.import_, move.migrate),
+        "Erase": (repair.erase, repair.compact),
+        "Repair": (repair.repair, repair.reembed),
+    },
 )
-for room in ROOMS:
-    room.register(app)
-
-ORDER = (
-    *("chat", "demo", "replay"),
-    *("remember", "list", "search", "show", "ask", "episodes", "profile"),
-    *("forget", "forget_topic", "edit", "confirm", "reject", "history", "undo", "share"),
-    *("users", "people", "personas", "preferences", "mirror"),
-    *("run", "schedule", "worker", "report", "doctor", "config", "retry"),
-    *("serve", "proxy", "token"),
-    *("backup", "restore", "export", "import", "erase", "compact"),
-    *("repair", "migrate", "reembed"),
-    *("mcp",),
+evals = _group(
+    "Play scripted dialogues, mark and compare what was remembered.",
+    {
+        "Play": (measure.run, measure.record, replay.replay),
+        "Look": (measure.compare, measure.report),
+    },
 )
-"""Commands as `--help` lists them: in the order of their use; others follow."""
+user.info.name, store.info.name, evals.info.name = "user", "store", "eval"
+
+app = _group(
+    "A memory worth having, for companion chatbots.",
+    {
+        "Talk": (talk.chat, talk.demo),
+        "Look": (look.list_, look.search, look.show, look.history, past.ask, user, report.report),
+        "Correct": (
+            *(correct.remember, correct.edit, correct.forget, correct.undo),
+            *(correct.confirm, correct.reject, correct.share),
+        ),
+        "Run": (run.run, run.schedule, run.worker, run.retry),
+        "Serve": (serve.serve, serve.token, serve.proxy, serve.mcp),
+        "Move": (store, move.mirror),
+        "Repair": (doctor.doctor, doctor.config),
+        "Measure": (evals,),
+    },
+)
 
 
-def _in_order(info: typer.models.CommandInfo) -> int:
-    name = _name(info)
-    return ORDER.index(name) if name in ORDER else len(ORDER)
-
-
-def _name(info: typer.models.CommandInfo) -> str:
-    return info.name or (info.callback.__name__ if info.callback else "")
-
-
-app.registered_commands.sort(key=_in_order)
-for group in (app, evaluate.evals):
-    for command in group.registered_commands:  # click cuts what it takes from a docstring itself
-        told = (command.callback.__doc__ if command.callback else None) or ""
-        command.short_help = command.short_help or told.partition("\n")[0]
-
-
-def _tell_version(asked: bool) -> None:
+def _print_version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version
 
@@ -116,7 +135,7 @@ def _tell_version(asked: bool) -> None:
 def souffleur(
     version: Annotated[
         bool,
-        typer.Option("--version", is_eager=True, callback=_tell_version, help="Show the version."),
+        typer.Option("--version", is_eager=True, callback=_print_version, help="Show the version."),
     ] = False,
 ) -> None:
     """A memory worth having, for companion chatbots."""
@@ -130,13 +149,13 @@ EXIT_CODES: tuple[tuple[type[SouffleurError], int], ...] = (
     (SouffleurError, 1),
 )
 
-
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What a file that has no room is refused with; writing names no file."""
+"""Error numbers of a file for which there is no room; such an error may name no file."""
 
 
-def main() -> None:
-    """Run the console script."""
+def main(opener: "Opener | None" = None) -> None:
+    """Run the console script; `opener` replaces the usual opener of stores."""
+    OPENER.set(opener)
     try:
         with prepared():
             app()

@@ -1,21 +1,25 @@
 """A companion in the terminal: the smallest possible host."""
 
 import asyncio
-from collections.abc import Collection, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from rich.markup import escape
 
 from souffleur.agents.model.chat import Message, Request
 from souffleur.api import Souffleur
-from souffleur.cli.chat_commands import ChatCommands
 from souffleur.cli.console import console
-from souffleur.cli.event_loop import stop_on_signal
-from souffleur.cli.judgements import Judgements
+from souffleur.cli.entries import format_entry, format_op, format_story
+from souffleur.cli.look import Worth, print_memories
+from souffleur.cli.memory import open_memory, stop_on_signal
 from souffleur.errors import SouffleurError
-from souffleur.knowledge.turn import TurnState
+from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.operation import LedgerEntry
+from souffleur.knowledge.turn import Turn, TurnState, turn_point_id
+from souffleur.knowledge.undo import can_undo
 from souffleur.prompts import language_of, render
-from souffleur.recall.compose import whispered_lines
+from souffleur.recall.compose import Recall, whispered_lines
 from souffleur.settings import Settings, change_settings
 from souffleur.wiring import make_endpoint
 
@@ -30,6 +34,18 @@ SHOWN_WHISPERS = 6
 """Lines of a whisper that are shown, if they were not whispered before the last reply."""
 LOOK_PAUSE = 0.2
 """Seconds between two looks at what was judged."""
+
+HELP = {
+    "/memories": "what is remembered of you, the most valuable first",
+    "/why": "why the last memories were whispered, and what was judged last",
+    "/forget WORDS": "forget what the words clearly mean",
+    "/undo": "take back the latest change",
+    "/help": "this list",
+    "/quit": "end the talk; Ctrl-D and Ctrl-C do so as well",
+}
+
+Say = Callable[[str], None]
+"""Prints a line of markup."""
 
 
 class Terminal(Protocol):
@@ -48,7 +64,7 @@ async def converse(settings: Settings, user_id: str, session_id: str, terminal: 
     leaving = stop_on_signal()
     try:
         # Closing does not wait a second time: what is left was given its time, or was refused it.
-        async with Souffleur.open(change_settings(settings, shutdown_timeout=0.0)) as memory:
+        async with open_memory(change_settings(settings, shutdown_timeout=0.0)) as memory:
             talk = _Talk(memory, endpoint, user_id, session_id, terminal)
             await _unless(leaving, talk.hold())
             await talk.end(settings.shutdown_timeout, leaving)
@@ -152,6 +168,146 @@ class _Talk:
             told = f"[red]{escape(self._error)}[/]" if self._error else "[dim]it works again[/]"
             self._terminal.tell(f"  {told}")
         self._terminal.tell()
+
+
+class ChatCommands:
+    """The commands of one talk; it remembers the changes made in it, for `/undo`."""
+
+    def __init__(self, memory: Souffleur, user_id: str, say: Say) -> None:
+        self._memory, self._user_id, self._say = memory, user_id, say
+        self._changes: list[list[LedgerEntry]] = []
+        self.recall = Recall()
+        """What was whispered last."""
+        self.judgement: Judgement | None = None
+        """What was judged last."""
+        self._commands: Mapping[str, Callable[[str], Awaitable[None]]] = {
+            "/memories": self._list_memories,
+            "/why": self._explain,
+            "/forget": self._forget,
+            "/undo": self._undo,
+            "/help": self._help,
+        }
+
+    async def run(self, line: str) -> None:
+        """Run a command. Raises SouffleurError."""
+        name, _, words = line.partition(" ")
+        if command := self._commands.get(name.casefold()):
+            await command(words.strip())
+        else:
+            self._say(f"there is no command {escape(name)}: /help lists them")
+
+    def note(self, entries: Sequence[LedgerEntry]) -> None:
+        """Note what one turn or command has changed."""
+        if changed := [entry for entry in entries if can_undo(entry)]:
+            self._changes.append(changed)
+
+    async def _list_memories(self, _: str) -> None:
+        now, knowledge = self._memory.clock(), self._memory.knowledge
+        found = await knowledge.list(self._user_id, now=now)
+        worth = Worth(now, knowledge.policy)
+        print_memories(found, worth, await self._memory.cast())
+
+    async def _explain(self, _: str) -> None:
+        self._say("whispered last:" if self.recall.ids else "nothing has been whispered yet")
+        reasons = explain_whisper(self.recall)
+        for memory in await self._find(self.recall.ids):
+            self._say(f"  {escape(memory.content)}  [dim]because {reasons[memory.id]}[/]")
+        if self.judgement is None:
+            self._say("nothing has been judged yet")
+            return
+        judged = self.judgement.turn.masked(self._memory.knowledge.withheld)
+        self._say(f"judged last, “{escape(judged.user)}”:")
+        for entry in self.judgement.entries:
+            self._say("\n      ".join([f"  {format_op(entry)}", *format_story(entry)]))
+
+    async def _find(self, ids: Sequence[str]) -> list[Memory]:
+        """Return the memories that are still there, in order."""
+        return [await self._memory.knowledge.get(id, user_id=self._user_id) for id in ids]
+
+    async def _forget(self, words: str) -> None:
+        if not words:
+            self._say("say what to forget: /forget WORDS")
+            return
+        entries = await self._memory.forget(words, user_id=self._user_id)
+        if not entries:
+            self._say(f"no memory is clearly meant by “{escape(words)}”: /memories lists them")
+            return
+        self.note(entries)
+        for entry in entries:
+            self._say(f"  {format_entry(entry)}")
+        self._say("  [dim]/undo takes it back[/]")
+
+    async def _undo(self, _: str) -> None:
+        if not self._changes:
+            self._say("nothing was changed in this talk")
+            return
+        for entry in reversed(self._changes.pop()):
+            undone = await self._memory.undo(entry.id, user_id=self._user_id)
+            self._say(f"  {format_entry(undone)}")
+
+    async def _help(self, _: str) -> None:
+        for name, what in HELP.items():
+            self._say(f"  {name:14}  [dim]{what}[/]")
+
+
+def explain_whisper(recall: Recall) -> dict[str, str]:
+    """Return why each memory, episode or portrait was whispered, by its id."""
+    reasons = dict.fromkeys(recall.ids, "it matters enough to come unasked")
+    reasons |= {memory.id: "it is core, and always there" for memory in recall.core}
+    reasons |= {memory.id: "it is one of the latest talks" for memory in recall.episodes}
+    reasons |= {recall.portrait.id: "it is the portrait"} if recall.portrait else {}
+    reasons |= {found.item.id: "you asked about the past" for found in recall.past}
+    for found in recall.found:
+        parts = (f"{name} {value:.2f}" for name, value in found.parts.items() if value)
+        reasons[found.item.id] = f"it goes with what you said ({', '.join(parts)})"
+    return reasons
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A turn that was judged or set aside, and the ledger entries it brought."""
+
+    turn: Turn
+    entries: tuple[LedgerEntry, ...]
+
+    def lines(self) -> list[str]:
+        """Return it as lines of markup, one for each op."""
+        if self.turn.state is TurnState.FAILED:
+            return [f"[red]not judged[/]  {escape(self.turn.error)}"]
+        return [format_entry(entry) for entry in self.entries]
+
+
+class Judgements:
+    """Follows the turns that were observed in this talk."""
+
+    def __init__(self, memory: Souffleur, user_id: str, session_id: str) -> None:
+        self._memory = memory
+        self._user_id, self._session_id = user_id, session_id
+        self._waiting: list[str] = []
+        self._seen: set[str] = set()
+
+    def expect(self, turn_id: str) -> None:
+        """Follow a turn that was just observed."""
+        self._waiting.append(turn_point_id(self._user_id, "default", self._session_id, turn_id))
+
+    async def find_new(self) -> list[Judgement]:
+        """Return what was judged since the last call. Raises StoreError."""
+        if not self._waiting:
+            return []
+        turns = await self._memory.knowledge.journal.get_turns(self._waiting)
+        judged = [turn for turn in turns if turn.state is not TurnState.PENDING]
+        return [await self._judgement(turn) for turn in sorted(judged, key=lambda one: one.seq)]
+
+    async def _judgement(self, turn: Turn) -> Judgement:
+        journal = self._memory.knowledge.journal
+        entries = _unseen(await journal.entries(self._user_id, turn_id=turn.id), self._seen)
+        self._waiting.remove(turn.id)
+        self._seen |= {entry.id for entry in entries}
+        return Judgement(turn, entries)
+
+
+def _unseen(entries: Sequence[LedgerEntry], seen: set[str]) -> tuple[LedgerEntry, ...]:
+    return tuple(entry for entry in entries if entry.id not in seen)
 
 
 def farewell(waiting: int, failed: int, *, told: bool) -> list[str]:

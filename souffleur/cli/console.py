@@ -1,24 +1,67 @@
-"""The terminal: the console, what may be printed, JSON for programs, a progress bar."""
+"""Standard output and standard error of a command: the console, JSON, a progress bar, a page."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, TextIO
 
-from pydantic import BaseModel
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
-from rich.progress import Progress
 from rich.segment import Segment
 
 from souffleur.knowledge.text.plain import showable
 
+STANDARD_OUTPUT = Path("-")
+"""The name of standard output where a command writes a file."""
+
+
+class Output:
+    """A text stream that ends the command quietly when its reader has left, as with `head`."""
+
+    def __init__(self, inner: TextIO) -> None:
+        self._inner = inner
+
+    def write(self, text: str) -> int:
+        """Write as the stream does; the command ends with 0 if the reader has left.
+
+        Raises OSError, which names standard output, for any other reason.
+        """
+        with self._read():
+            return self._inner.write(text)
+
+    def flush(self) -> None:
+        """Flush as the stream does; the command ends with 0 if the reader has left."""
+        with self._read():
+            self._inner.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    @contextmanager
+    def _read(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            self._discard()
+            raise SystemExit(0) from None
+        except OSError as error:
+            self._discard()
+            raise OSError(error.errno, error.strerror, "standard output") from None
+
+    def _discard(self) -> None:
+        """Write the rest of the buffer to nowhere: the interpreter flushes it at its end."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self._inner.fileno())
+        os.close(nowhere)
+
 
 class Shown:
-    """A text stream for all that is printed: what was said may hold commands for the terminal.
+    """A text stream that leaves out commands for the terminal: texts of users may hold them.
 
-    What a console of rich writes goes past it, as that has commands of its own: see `Cleaning`.
+    The output of a rich console goes past it, because rich sends commands itself: see `Cleaning`.
     """
 
     def __init__(self, inner: Any) -> None:
@@ -26,7 +69,7 @@ class Shown:
         """The stream itself, by the name under which rich looks for it."""
 
     def write(self, text: str) -> int:
-        """Write the text without what commands a terminal."""
+        """Write the text without commands for the terminal."""
         self.rich_proxied_file.write(showable(text))
         return len(text)
 
@@ -35,10 +78,10 @@ class Shown:
 
 
 class Cleaning(RenderHook):
-    """Takes out of all that a console prints what would command the terminal."""
+    """Leaves commands for the terminal out of every text that a console prints."""
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
-        """Return what prints the same without it."""
+        """Return renderables that print the same texts without such commands."""
         return [_Clean(one) for one in renderables]
 
 
@@ -65,18 +108,31 @@ def print_json(data: Any) -> None:
     print(json.dumps(data, ensure_ascii=False, indent=2))
 
 
-def to_plain(model: BaseModel) -> dict[str, Any]:
-    """Return a model's fields as JSON types."""
-    return model.model_dump(mode="json")
+def plain(item: Any) -> Any:
+    """Return a model or a dataclass as JSON types."""
+    from pydantic_core import to_jsonable_python
+
+    return to_jsonable_python(item)
+
+
+def write_page(page: str, file: Path, message: str) -> None:
+    """Write a page and print the message; print the page alone if the file is `-`."""
+    if file == STANDARD_OUTPUT:
+        print(page)
+        return
+    file.write_text(page, encoding="utf-8")
+    print(message)
 
 
 @contextmanager
-def progress(what: str, *, hidden: bool = False) -> Iterator[Callable[[int, int], None]]:
+def progress(title: str, *, hidden: bool = False) -> Iterator[Callable[[int, int], None]]:
     """Show a bar on standard error, if that is a terminal; the callback takes done and total."""
     err = Console(stderr=True)
     if hidden or not err.is_terminal:
         yield lambda done, total: None
         return
+    from rich.progress import Progress
+
     with Progress(console=err, transient=True) as bar:
-        task = bar.add_task(what, total=None)
+        task = bar.add_task(title, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

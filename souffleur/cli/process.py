@@ -1,4 +1,4 @@
-"""The process around a command: a reader that leaves, encodings, and SIGTERM."""
+"""The process around a command: its streams, their encodings, and SIGTERM."""
 
 import os
 import signal
@@ -10,55 +10,15 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, TextIO, cast
 
-from souffleur.cli.console import Shown, console
+from souffleur.cli.console import Output, Shown, console
 
 TERMINATED = 128 + signal.SIGTERM
 """Exit code after SIGTERM, as shells have it."""
 
 
-class Output:
-    """A text stream that ends the command quietly when nobody reads it any more, as with `head`."""
-
-    def __init__(self, inner: TextIO) -> None:
-        self._inner = inner
-
-    def write(self, text: str) -> int:
-        """Write as the stream does; the command ends with 0 if its reader is gone.
-
-        Raises OSError, which names standard output, for any other reason.
-        """
-        with self._read():
-            return self._inner.write(text)
-
-    def flush(self) -> None:
-        """Flush as the stream does; the command ends with 0 if its reader is gone."""
-        with self._read():
-            self._inner.flush()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
-    @contextmanager
-    def _read(self) -> Iterator[None]:
-        try:
-            yield
-        except BrokenPipeError:
-            self.discard()
-            raise SystemExit(0) from None
-        except OSError as error:
-            self.discard()
-            raise OSError(error.errno, error.strerror, "standard output") from None
-
-    def discard(self) -> None:
-        """Write what is left to nowhere: the interpreter flushes it at its end."""
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, self._inner.fileno())
-        os.close(nowhere)
-
-
 @contextmanager
 def prepared() -> Iterator[None]:
-    """Run a command within: what cannot be shown is replaced, and no signal leaves files behind."""
+    """Run a command within: characters the terminal lacks are replaced, SIGTERM cleans up."""
     _open_closed()
     stdout, stderr = sys.stdout, sys.stderr
     output = Output(stdout)

@@ -1,27 +1,31 @@
-"""Commands about the whole store: report, doctor, repair."""
+"""`souffleur report`: a store in numbers, in the terminal or as a page."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
+from zoneinfo import ZoneInfo
 
 import typer
+from rich.markup import escape
+from rich.table import Table
 
-from souffleur.cli.event_loop import inspect, with_memory, with_store
+from souffleur.cli.console import console, print_json, write_page
+from souffleur.cli.memory import inspect, with_memory
 from souffleur.cli.options import AnyUser, AsJson
-from souffleur.cli.page_file import write_page
+from souffleur.cli.tables import print_table, show
 
 if TYPE_CHECKING:
-    from souffleur.api import Souffleur
-    from souffleur.cli.event_loop import Memory
-    from souffleur.knowledge.operation import LedgerEntry
-    from souffleur.knowledge.store.repair import Broken
-    from souffleur.report.quality import Quality
-    from souffleur.report.report import Finding
+    from souffleur.cli.memory import Memory
+    from souffleur.report.quality import Counts, MemoryRef, Pair, Quality
+    from souffleur.report.report import Status
 
+T = TypeVar("T")
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the app."""
-    for command in (report, doctor, repair):
-        app.command()(command)
+MAX_ROWS = 10
+"""Maximum rows shown of a list; the page and the JSON show more."""
+_BAR_LENGTH = 30
+"""Length of the longest bar, in characters."""
+_COLOURS = {"ok": "green", "warning": "yellow", "broken": "red"}
 
 
 def report(
@@ -32,108 +36,152 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """Report on the store: counts, values, what is due, duplicates, failures, cost."""
-    from souffleur.cli import format_report
+    from souffleur.report.report import to_json
 
     async def work(memory: "Memory") -> None:
-        zone = (await memory.cast()).zone(user)
+        if html:
+            page = await inspect(memory).page(user_id=user)
+            write_page(page, html, f"written to {html}")
+            return
         quality = await memory.report(user_id=user)
-        format_report.print_report(quality, zone, as_json=as_json)
+        if as_json:
+            print_json(to_json(quality))
+        else:
+            print_report(quality, (await memory.cast()).zone(user))
 
-    async def write(memory: "Memory") -> None:
-        assert html is not None
-        page = await inspect(memory).page(user_id=user)
-        write_page(page, html, f"written to {html}")
-
-    with_memory(write if html else work)
+    with_memory(work)
 
 
-def doctor(as_json: AsJson = False) -> None:
-    """Check store, model and embedder, and say what to do. Exits with 1 if one is broken.
+def print_report(quality: "Quality", zone: ZoneInfo) -> None:
+    """Print all that was measured, times in a zone."""
+    from souffleur.report.report import count, health
+    from souffleur.times import to_minute
 
-    Model and embedder are asked once.
-    """
-    from souffleur.cli import format_report
-    from souffleur.report.report import Status, health
-
-    async def work(memory: "Memory") -> "tuple[Quality, list[Finding]]":
-        found = [*await _asked(), *await _neglected(memory)]
-        return await memory.report(), found
-
-    quality, others = with_memory(work)
-    state, findings = health(quality, others)
-    format_report.print_health(state, findings, as_json=as_json)
-    if state is Status.BROKEN:
-        raise typer.Exit(1)
-
-
-def repair(
-    out: Annotated[
-        Path, typer.Option(help="A new file for the records that cannot be read.")
-    ] = Path("souffleur-unreadable.jsonl"),
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing.")] = False,
-) -> None:
-    """Move records that cannot be read out of the store, into a file."""
-
-    async def work(memory: "Souffleur") -> "tuple[list[Broken], list[LedgerEntry]]":
-        from souffleur.knowledge.store.repair import find_broken, take_out
-
-        broken = await find_broken(memory.knowledge)
-        if dry_run:
-            return broken, []
-        return broken, await take_out(memory.knowledge, broken, out, now=memory.clock())
-
-    broken, restored = with_store(work)
-    _tell_repaired(broken, restored, "" if dry_run else str(out))
-
-
-def _tell_repaired(broken: "list[Broken]", restored: "list[LedgerEntry]", file: str) -> None:
-    from souffleur.report.report import count
-
-    if not broken:
-        typer.echo("nothing to repair: all can be read")
-        return
-    for one in broken:
-        typer.echo(f"  {one.why}")
-    done = f"moved to {file}" if file else "would be moved to a file"
-    typer.echo(f"{count(len(broken), 'record')} {done}")
-    for entry in restored:
-        typer.echo(f"holds again: {entry.changes[0].after.content}")
-
-
-async def _asked() -> "list[Finding]":
-    """Ask model and embedder once each, and return what is wrong with them."""
-    from souffleur.errors import EmbedderError, EndpointError
-    from souffleur.report.report import Status
-    from souffleur.settings import load_settings
-    from souffleur.wiring import make_endpoints, settings_embedder
-
-    settings, found = load_settings(), []
-    async with make_endpoints(settings, settings_embedder(settings)) as endpoints:
-        if not settings.has_model:
-            advice = "set SOUFFLEUR_BASE_URL, or SOUFFLEUR_API_KEY for OpenAI's own."
-            found.append((Status.WARNING, f"No model judges what is said, it only waits: {advice}"))
-        try:
-            await endpoints.probe()
-        except EndpointError as error:
-            status = Status.WARNING if error.retryable else Status.BROKEN
-            found.append((status, f"The model does not answer, so nothing is judged: {error}"))
-        try:
-            await endpoints.probe_embedder()
-        except EmbedderError as error:
-            found.append((Status.WARNING, f"Memories are found by words alone: {error}"))
-    return found
-
-
-async def _neglected(memory: "Memory") -> "list[Finding]":
-    """Return what is due while nothing will ever do it; whoever serves a store says so itself."""
-    from souffleur.api import Souffleur
-    from souffleur.report.report import Status
-    from souffleur.service.rule_runs import find_neglect
-
-    if not isinstance(memory, Souffleur):
-        return []
-    settings = memory.settings
-    neglect = await find_neglect(
-        memory.knowledge, settings, memory.clock(), has_model=settings.has_model
+    whose = "everybody" if quality.user_id is None else quality.user_id
+    when = to_minute(quality.at, zone)
+    console.print(
+        f"[dim]the memories of {escape(whose)}, {when}; {count(quality.users, 'user')}[/]"
     )
-    return [(Status.WARNING, neglect.text)] if neglect else []
+    print_health(*health(quality))
+    _print_kept(quality)
+    _print_pairs("the same words", quality.duplicates)
+    cut = f", of the {quality.compared:,} newest" if quality.is_cut else ""
+    _print_pairs(f"nearly the same{cut}", quality.near_duplicates)
+    _print_pairs("open contradictions", quality.contradictions)
+    _print_memories("stale", quality.stale, zone)
+    _print_memories("never recalled", quality.never_recalled, zone)
+    _print_talk(quality, zone)
+    _print_spending(quality)
+    _print_runs(quality, zone)
+
+
+def print_health(state: "Status", findings: Sequence[str]) -> None:
+    """Print the state of health, and what to do."""
+    console.print(f"health: [bold {_COLOURS[state]}]{state}[/]")
+    for finding in findings:
+        console.print(f"  - {escape(finding)}", soft_wrap=True)
+
+
+def _print_kept(quality: "Quality") -> None:
+    from souffleur.report.quality import BIN
+
+    _print_bars("memories by state", quality.states)
+    _print_bars("active ones by category", quality.categories)
+    _print_bars("by kind", quality.kinds)
+    last = len(quality.importance) - 1
+    names = [f"{index * BIN:.2f}" + ("+" if index == last else "") for index in range(last + 1)]
+    bins = dict(zip(names, quality.importance, strict=True)) if quality.active else {}
+    _print_bars("by importance now, from …", bins)
+    _print_bars("due within 7 days", quality.due_soon)
+    _print_bars("overdue", quality.overdue)
+
+
+def _print_talk(quality: "Quality", zone: ZoneInfo) -> None:
+    from souffleur.report.report import count
+    from souffleur.times import to_minute
+
+    _print_bars("turns", quality.turns)
+    _print_bars("segments", quality.segments)
+    if quality.waiting_since:
+        console.print(f"the oldest has waited since {to_minute(quality.waiting_since, zone)}")
+    columns = (
+        ("what", lambda one: one.what),
+        ("user", lambda one: one.user_id or "everybody"),
+        ("tries", lambda one: one.tries),
+        ("", lambda one: one.error),
+    )
+    _print_first("failures", quality.failures, columns)
+    _print_bars("carried out", quality.verdicts)
+    _print_bars("refused", quality.refusals)
+    cost = quality.cost
+    read = f"{count(cost.input_tokens, 'token')} in, {cost.output_tokens:,} out"
+    asked = f"{count(cost.calls, 'call')}, {read}, ${cost.dollars:.4f}"
+    console.print(f"{quality.undone:,} undone; models: {asked}")
+
+
+def _print_spending(quality: "Quality") -> None:
+    columns = (
+        ("day", lambda one: one.day),
+        ("calls", lambda one: one.cost.calls),
+        ("tokens in", lambda one: one.cost.input_tokens),
+        ("out", lambda one: one.cost.output_tokens),
+        ("dollars", lambda one: f"{one.cost.dollars:.4f}"),
+        ("", lambda one: one.user_id),
+    )
+    _print_first("cost by day and user", quality.spending, columns)
+
+
+def _print_runs(quality: "Quality", zone: ZoneInfo) -> None:
+    from souffleur.report.report import count, duration, outcome, spent
+    from souffleur.times import to_minute
+
+    if not quality.runs:
+        return
+    latest = quality.runs[:MAX_ROWS]
+    console.print(f"[italic]the latest {count(len(latest), 'run')}; cost: {spent(*latest)}[/]")
+    for run in latest:
+        whose = escape(f"{run.name} of {run.of_user or 'everybody'}")
+        took = f"took {duration(run.ended - run.began)}; cost: {spent(run)}"
+        console.print(f"{to_minute(run.began, zone)}  {whose} [dim]{took}[/]", soft_wrap=True)
+        console.print(f"  {escape(outcome(run))}", soft_wrap=True)
+
+
+def _print_bars(heading: str, counts: "Counts") -> None:
+    if not counts:
+        return
+    highest = max(counts.values()) or 1
+    table = Table(title=heading, title_justify="left", show_header=False, box=None)
+    for name, number in counts.items():
+        bar = "█" * -(-_BAR_LENGTH * number // highest)
+        table.add_row(escape(name), f"{number:,}", f"[blue]{bar}[/]")
+    print_table(table)
+
+
+def _print_pairs(heading: str, pairs: "Sequence[Pair]") -> None:
+    columns = (
+        ("user", lambda pair: pair.first.user_id),
+        ("ids", lambda pair: f"{pair.first.id[:8]}\n{pair.second.id[:8]}"),
+        ("", lambda pair: f"{pair.first.content}\n{pair.second.content}"),
+    )
+    _print_first(heading, pairs, columns)
+
+
+def _print_memories(heading: str, found: "Sequence[MemoryRef]", zone: ZoneInfo) -> None:
+    from souffleur.times import to_minute
+
+    columns = (
+        ("id", lambda one: one.id[:8]),
+        ("user", lambda one: one.user_id),
+        ("worth", lambda one: f"{one.value:.2f}"),
+        ("learnt", lambda one: to_minute(one.created_at, zone)),
+        ("", lambda one: one.content),
+    )
+    _print_first(heading, found, columns)
+
+
+def _print_first(
+    heading: str, items: Sequence[T], columns: Sequence[tuple[str, Callable[[T], object]]]
+) -> None:
+    """Print the first rows, under a heading with the number of all."""
+    named = f", {MAX_ROWS} of them" if len(items) > MAX_ROWS else ""
+    show(items[:MAX_ROWS], columns, title=f"{heading}: {len(items):,}{named}")

@@ -1,14 +1,37 @@
-"""`souffleur run`: the jobs of the schedule, by hand or by cron."""
+"""Commands that work in the background: run, schedule, worker, retry."""
 
+import asyncio
+from collections import Counter
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
+from souffleur.cli.console import console, print_json, progress
+from souffleur.cli.memory import find_owner, inspect, open_memory, run_async, stop_on_signal
 from souffleur.cli.options import AnyUser, AsJson
+from souffleur.cli.tables import marked, show
 
 if TYPE_CHECKING:
-    from souffleur.service.run import RunLimits, RunResult
+    from souffleur.cli.memory import Memory
+    from souffleur.service.run import RunItem, RunLimits, RunResult
+
+_LOOK_SECONDS = 1.0
+"""Seconds between two looks at how far the judging is."""
+
+_COLOURS = {
+    "PROMOTE": "green",
+    "KEEP": "cyan",
+    "MERGE": "blue",
+    "CONTRADICT": "magenta",
+    "PORTRAY": "green",
+    "DELETE": "red",
+    "FORGET": "red",
+    "PURGE": "red",
+    "ARCHIVE": "yellow",
+    "FAILED": "red reverse",
+}
 
 
 class RunName(StrEnum):
@@ -23,11 +46,6 @@ class RunName(StrEnum):
     BOUNDARIES = "boundaries"
     PURGE = "purge"
     REPORT = "report"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the app."""
-    app.command()(run)
 
 
 def run(
@@ -45,21 +63,19 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Do what is due, by one of the runs of the schedule."""
-    from souffleur.cli import format_runs
-    from souffleur.cli.event_loop import run_async
     from souffleur.service.run import RunLimits
 
     limits = RunLimits(memories=limit, calls=calls, deletions=deletions)
-    report = run_async(_run(name, user, dry_run, limits))
-    format_runs.print_run(report, as_json=as_json)
-    if report.count("FAILED"):
+    result = run_async(_run(name, user, dry_run, limits))
+    if as_json:
+        print_json(_run_data(result))
+    else:
+        print_run(result)
+    if result.count("FAILED"):
         raise typer.Exit(1)
 
 
 async def _run(name: RunName, user: str | None, dry_run: bool, limits: "RunLimits") -> "RunResult":
-    from souffleur.api import Souffleur
-    from souffleur.cli.console import progress
-    from souffleur.cli.event_loop import find_owner, stop_on_signal
     from souffleur.service.jobs import RUNS
     from souffleur.service.run import RunOptions
     from souffleur.settings import load_settings, need_model
@@ -70,8 +86,172 @@ async def _run(name: RunName, user: str | None, dry_run: bool, limits: "RunLimit
     settings = load_settings()
     if RUNS[name].asks:
         need_model(settings)
-    async with Souffleur.open(settings, schedule=False) as memory:
+    async with open_memory(settings, schedule=False) as memory:
         stopping = stop_on_signal()
         with progress(name) as step:
             options = RunOptions(memory.clock(), user, limits, dry_run, stopping.is_set, step)
             return await memory.run(name, options)
+
+
+def schedule() -> None:
+    """Run each job at its time until stopped; only one process does so for a store at a time."""
+    run_async(_schedule())
+
+
+async def _schedule() -> None:
+    from souffleur.errors import StoreBusyError
+    from souffleur.service.jobs import jobs_of
+
+    async with find_owner() as owner:
+        if owner:
+            if names := ", ".join(await inspect(owner).jobs()):
+                typer.echo(f"scheduled by the process that serves the store: {names}")
+                return
+            raise StoreBusyError(
+                "the process that serves the store runs no jobs: stop `souffleur serve`, and start "
+                "it without --no-schedule"
+            )
+    stopping = stop_on_signal()
+    async with open_memory(schedule=True) as memory:
+        names = ", ".join(job.name for job in jobs_of(memory.parts))
+        typer.echo(f"scheduled: {names}; stop it with an interrupt")
+        await stopping.wait()
+
+
+def worker() -> None:
+    """Judge what hosts at the same Qdrant server record, until stopped; several may run.
+
+    Users are shared out among all workers and hosts that judge. SIGTERM or an interrupt lets it
+    finish what is being judged, for SOUFFLEUR_SHUTDOWN_TIMEOUT seconds.
+    """
+    run_async(_work())
+
+
+async def _work() -> None:
+    from souffleur.collector import spare_what_lasts
+    from souffleur.errors import SettingsError
+    from souffleur.settings import load_settings
+
+    settings = load_settings(judge=True)
+    if not settings.qdrant_url:
+        raise SettingsError(
+            "a worker needs a Qdrant server, as one process owns the folder of an embedded store: "
+            "set SOUFFLEUR_QDRANT_URL"
+        )
+    if not settings.has_model:
+        raise SettingsError("a worker needs a model: set SOUFFLEUR_BASE_URL or SOUFFLEUR_MODEL")
+    stopping = stop_on_signal()
+    async with open_memory(settings):
+        spare_what_lasts()
+        typer.echo("judging; stop it with an interrupt")
+        await stopping.wait()
+
+
+def retry(user: AnyUser = None) -> None:
+    """Judge the turns that failed again, and those that wait; needs the model's endpoint."""
+    from souffleur.report.report import count
+
+    tried, left, error = run_async(_retry(user))
+    why = f" ({error})" if error else ""
+    typer.echo(f"{tried - left} of {count(tried, 'turn')} judged, {left} not{why}")
+    raise typer.Exit(1 if left else 0)
+
+
+async def _retry(user: str | None) -> tuple[int, int, str]:
+    """Return how many turns were tried, how many are left, and why."""
+    from souffleur.errors import SettingsError
+    from souffleur.settings import load_settings, need_model
+
+    async with find_owner() as owner:
+        if owner:
+            if (await owner.health()).endpoint == "none":
+                raise SettingsError(
+                    "no model is configured for the process that serves the store: start it with "
+                    "SOUFFLEUR_BASE_URL or SOUFFLEUR_API_KEY"
+                )
+            return await _judge_again(owner, user)
+    async with open_memory(need_model(load_settings())) as memory:
+        return await _judge_again(memory, user)
+
+
+async def _judge_again(memory: "Memory", user: str | None) -> tuple[int, int, str]:
+    from souffleur.knowledge.turn import TurnState
+
+    inspection = inspect(memory)
+    waiting = len(await inspection.turns(state=TurnState.PENDING, user_id=user))
+    tried = waiting + await memory.retry(user_id=user)
+    await _judge_all(memory)
+    states = (TurnState.FAILED, TurnState.PENDING)
+    left = sum([len(await inspection.turns(state=state, user_id=user)) for state in states])
+    return tried, left, await inspection.error()
+
+
+async def _judge_all(memory: "Memory") -> None:
+    """Wait until everything due is judged and summarised, and show how far it is."""
+    total = (await memory.health()).waiting
+    working = asyncio.create_task(memory.flush())
+    try:
+        with progress("judging") as step:
+            while not working.done():
+                await asyncio.wait([working], timeout=_LOOK_SECONDS)
+                step(total - (await memory.health()).waiting, total)
+        await working
+    finally:
+        working.cancel()
+
+
+def print_run(result: "RunResult") -> None:
+    """Print a row for each memory, then the sums and the cost."""
+    from souffleur.report.report import count
+
+    columns = (
+        ("user", lambda line: line.memory.user_id),
+        ("op", lambda line: marked(f"[{_COLOURS.get(line.op, 'dim')}]{line.op}[/]")),
+        ("memory", lambda line: line.memory.content),
+        ("because", _reasons),
+    )
+    show(result.items, columns)
+    done = Counter(line.op for line in result.items)
+    sums = " · ".join(f"{number} {op}" for op, number in sorted(done.items())) or "nothing was due"
+    if result.data:
+        sums = " · ".join(f"{name}: {_short(value)}" for name, value in result.data.items())
+    would = "would be: " if result.options.dry_run else ""
+    console.print(f"{result.name}: {would}{sums}")
+    if result.calls:
+        cost = f", ${result.cost:.4f}" if result.cost else ""
+        asked = f"{count(result.calls, 'call')}, {count(result.tokens, 'token')}{cost}"
+        console.print(f"[dim]{asked}[/]")
+    if result.stopped:
+        console.print(f"[yellow]not all is done: {result.stopped}[/]")
+
+
+def _reasons(line: "RunItem") -> object:
+    return marked(*(f"[dim]{escape(step)}[/]" for step in line.trail), escape(line.reason))
+
+
+def _short(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{number} {name}" for name, number in value.items()) or "none"
+    return "; ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
+
+
+def _run_data(result: "RunResult") -> dict[str, Any]:
+    """Return all fields but the callables of the options."""
+    names = ("name", "due", "calls", "tokens", "cost", "stopped", "data")
+    return {
+        **{name: getattr(result, name) for name in names},
+        "began": result.options.now.isoformat(),
+        "dry_run": result.options.dry_run,
+        "lines": [_line_data(line) for line in result.items],
+    }
+
+
+def _line_data(line: "RunItem") -> dict[str, Any]:
+    return {
+        "id": line.memory.id,
+        "user_id": line.memory.user_id,
+        "content": line.memory.content,
+        "op": line.op,
+        "reason": line.reason,
+        "trail": list(line.trail),
+    }

@@ -6,7 +6,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from souffleur.api import Souffleur
-from souffleur.cli.event_loop import find_owner
+from souffleur.cli.memory import find_owner, open_memory
 from souffleur.client import AsyncClient
 from souffleur.errors import StoreBusyError
 from souffleur.faces import AsyncMethods
@@ -60,7 +60,7 @@ class SharedStore(AsyncMethods):
             if owner:
                 return owner
             try:
-                memory = await self._leaving.enter_async_context(Souffleur.open(self._settings))
+                memory = await self._leaving.enter_async_context(open_memory(self._settings))
             except StoreBusyError:
                 if not left:
                     raise

@@ -1,16 +1,79 @@
-"""Tables: as such in a wide terminal, stacked in a narrow one, one line a row in a file."""
+"""Tables of items, and texts wrapped to a width.
 
-from collections.abc import Sequence
+A table is a table in a wide terminal, stacked in a narrow one, and one line a row in a file.
+"""
 
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from rich import box
 from rich.cells import cell_len
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Column, Table
 from rich.text import Text
 
-from souffleur.cli.console import console
+from souffleur.cli.console import console, plain, print_json
+
+T = TypeVar("T")
 
 NARROW = 80
 """Columns of the terminal below which rows are stacked."""
+OPENING = frozenset("（「『《〈【“‘([")
+"""Characters after which no line ends."""
+CLOSING = frozenset("，。！？；：、）」』》〉】”’…—,.!?;:)]%")
+"""Characters with which no line begins."""
+
+
+def show(
+    items: Sequence[T],
+    columns: Sequence[tuple[str, Callable[[T], object]]],
+    *,
+    as_json: bool = False,
+    empty: str = "",
+    title: str = "",
+    to_data: Callable[[T], Any] = plain,
+) -> None:
+    """Print a row for each item, or a list of JSON; if there are no items, the sentence `empty`.
+
+    A column is a header and a function that returns the cell of an item. A `str` is shown as it
+    is, an `int` with separators on the right, and a `Text` with its styles.
+    """
+    if as_json:
+        print_json([to_data(one) for one in items])
+    elif items:
+        print_table(to_table(items, columns, title))
+    elif empty:
+        console.print(f"[dim]{escape(empty)}[/dim]")
+
+
+def to_table(
+    items: Sequence[T], columns: Sequence[tuple[str, Callable[[T], object]]], title: str = ""
+) -> Table:
+    """Return a table with a row for each item, see `show`."""
+    rows = [[cell_of(one) for _, cell_of in columns] for one in items]
+    numbers = [all(isinstance(row[place], int) for row in rows) for place in range(len(columns))]
+    heads = [
+        Column(name, justify="right" if is_number else "left", overflow="fold")
+        for (name, _), is_number in zip(columns, numbers, strict=True)
+    ]
+    for head in heads[:-1]:
+        head.overflow = "ellipsis"
+    table = Table(*heads, title=title or None, title_justify="left", box=box.SIMPLE_HEAD)
+    for row in rows:
+        table.add_row(*map(_shown, row))
+    return table
+
+
+def marked(*lines: str) -> Text:
+    """Return lines of markup as one cell of a table."""
+    return Text.from_markup("\n".join(lines))
+
+
+def _shown(cell: object) -> str | Text:
+    if isinstance(cell, Text):
+        return cell
+    return f"{cell:,}" if isinstance(cell, int) else escape(str(cell))
 
 
 def print_table(table: Table, to: Console = console) -> None:
@@ -32,17 +95,13 @@ def to_lines(table: Table) -> list[str]:
     >>> to_lines(table)
     ['two', 'id  memory', '1   Ann likes tea.']
     """
-    rows = _rows(table)
+    columns = [[_plain(cell) for cell in column.cells] for column in table.columns]
+    rows = [list(row) for row in zip(*columns, strict=True)]
     if table.show_header:
         rows = [[_plain(column.header) for column in table.columns], *rows]
     widths = [max(map(cell_len, cells), default=0) for cells in zip(*rows, strict=True)]
     lines = ["  ".join(map(_padded, row, widths)).rstrip() for row in rows]
     return [_plain(table.title), *lines] if table.title else lines
-
-
-def _rows(table: Table) -> list[list[str]]:
-    columns = [[_plain(cell) for cell in column.cells] for column in table.columns]
-    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def _plain(cell: object) -> str:
@@ -57,7 +116,7 @@ def _padded(text: str, width: int) -> str:
 def _print_stacked(table: Table, to: Console) -> None:
     if table.title:
         to.print(table.title, style="italic")
-    cells: Sequence[Sequence[object]] = [list(column.cells) for column in table.columns]
+    cells = [list(column.cells) for column in table.columns]
     for row in zip(*cells, strict=True):
         stacked = Table(Column(style="dim"), Column(overflow="fold"), show_header=False, box=None)
         for column, cell in zip(table.columns, row, strict=True):
@@ -65,3 +124,52 @@ def _print_stacked(table: Table, to: Console) -> None:
                 stacked.add_row(column.header, cell)
         to.print(stacked)
         to.print()
+
+
+def wrap(text: Text, width: int, hang: int = 0) -> list[Text]:
+    """Return the lines of a text of one paragraph, each at most `width` cells, styles kept.
+
+    All lines but the first are indented by `hang` cells. Rich would take a run of Chinese for one
+    word, and move all of it to the next line.
+
+    >>> [line.plain for line in wrap(Text("一灯拉面，豚骨加 Tonkotsu"), 10)]
+    ['一灯拉面，', '豚骨加', 'Tonkotsu']
+    """
+    first, *others = text.divide(_ends(text.plain, width, hang))
+    lines = [first, *(Text(" " * hang).append_text(line) for line in others)]
+    for line in lines:
+        line.rstrip()
+    return lines
+
+
+def clip(text: str, width: int) -> str:
+    """Return the text, or the beginning that fits into `width` cells, with an ellipsis.
+
+    >>> clip("Nora lives in Bray.", 14), clip("主人住在成都", 8), clip("tea", 8)
+    ('Nora lives in…', '主人住…', 'tea')
+    """
+    if cell_len(text) <= width:
+        return text
+    return wrap(Text(text), width - 1)[0].plain + "…"
+
+
+def _ends(text: str, width: int, hang: int) -> Iterator[int]:
+    """Yield the places at which a new line begins."""
+    start = used = chance = 0
+    for place, character in enumerate(text):
+        if place > start and _may_break(text[place - 1], character):
+            chance = place
+        used += cell_len(character)
+        if used > width and not character.isspace():
+            start = chance if chance > start else max(place, start + 1)
+            yield start
+            used = hang + cell_len(text[start : place + 1])
+
+
+def _may_break(before: str, after: str) -> bool:
+    if after.isspace() or before.isspace():
+        return before.isspace() and not after.isspace()
+    if before.isdigit() and cell_len(after) == 2:  # 14 and 日 stay together
+        return False
+    wide = cell_len(before) == 2 or cell_len(after) == 2
+    return wide and before not in OPENING and after not in CLOSING

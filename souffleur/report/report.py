@@ -141,8 +141,9 @@ def _plain(value: Any) -> Any:
 def _unreadable(quality: Quality) -> Iterable[str]:
     if number := sum(one.what == "record" for one in quality.failures):
         yield (
-            f"{count(number, 'record of the store', 'records of the store')} cannot be read: take "
-            "them out into a file with `souffleur repair`, which restores what they had replaced."
+            f"{count(number, 'record of the store', 'records of the store')} cannot be read: "
+            "take them out into a file with `souffleur store repair`, which restores what they had "
+            "replaced."
         )
 
 

@@ -100,7 +100,13 @@ async def test_unknown_request_is_stale(path: Path) -> None:
     await recorder(parrot, path)(question("tea?"))
     with pytest.raises(RecordingError) as caught:
         await Player(path)(question("coffee?"))
-    for words in ("verdict", "coffee?", "big-1", "2026-11-21", "souffleur replay FILE --record"):
+    for words in (
+        "verdict",
+        "coffee?",
+        "big-1",
+        "2026-11-21",
+        "souffleur eval replay FILE --record",
+    ):
         assert words in str(caught.value)
 
 

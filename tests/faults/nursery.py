@@ -6,7 +6,7 @@ import sys
 
 import souffleur.wiring
 from souffleur.api import Souffleur
-from souffleur.cli.worker import worker
+from souffleur.cli.run import worker
 
 LOADED = (souffleur.wiring, Souffleur)
 

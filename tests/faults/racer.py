@@ -80,7 +80,7 @@ async def open_store(order: Order) -> Answer:
 def command(order: Order) -> Answer:
     """Run a command over the store."""
     os.environ.update(SOUFFLEUR_PATH=order.folder, SOUFFLEUR_EMBEDDER=EMBEDDER)
-    sys.argv, code, said = ["souffleur", order.do], 0, io.StringIO()
+    sys.argv, code, said = ["souffleur", *order.do.split()], 0, io.StringIO()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
         try:
             cli.main()

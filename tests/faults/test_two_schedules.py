@@ -38,7 +38,7 @@ def beside(folder: Path) -> dict[str, str]:
 def scheduled(folder: Path) -> Iterator[Child]:
     """`souffleur schedule` as a process that has begun what is due; killed at the end."""
     loads = ("souffleur.service.jobs", "souffleur.service.jobs")
-    with running("souffleur.cli", "schedule", env=beside(folder), loads=loads) as process:
+    with running("souffleur", "schedule", env=beside(folder), loads=loads) as process:
         assert process.stdout.readline().startswith("scheduled: decay")
         yield process
 

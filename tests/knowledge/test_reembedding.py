@@ -169,7 +169,7 @@ async def test_a_resize_that_was_killed_halfway_is_done_again(
 async def test_another_embedder_is_told_what_to_do(tmp_path: Path) -> None:
     """The error names the command; while the store is in use, nothing is touched."""
     place = await filled(tmp_path)
-    with pytest.raises(StoreMismatchError, match="souffleur reembed"):
+    with pytest.raises(StoreMismatchError, match="souffleur store reembed"):
         await open_base(tmp_path, dimension=64)
     base = await open_base(tmp_path)
     with pytest.raises(StoreBusyError):

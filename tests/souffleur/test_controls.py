@@ -15,7 +15,7 @@ from souffleur.cli.console import Cleaning, Shown
 from souffleur.knowledge.store.engine.collection import Filter
 from souffleur.settings import Settings
 from tests.build import NOW
-from tests.command import Run
+from tests.command import Run, on_disk
 from tests.place import where
 from tests.scripted import Scripted, add, answer, by_name, episode
 from tests.stores import open_empty
@@ -83,6 +83,7 @@ def held(tmp_path: Path) -> str:
     return asyncio.run(fill())
 
 
+@on_disk
 def test_no_command_is_shown(run: Run, held: str) -> None:
     """Whatever a store holds, and whatever is named to a command that complains of it."""
     for words in (

@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from souffleur.agents.model.chat import Usage
 from souffleur.agents.model.recording import Player
 from souffleur.api import Souffleur
-from souffleur.cli.format_story import StoryPrinter
+from souffleur.cli.story import StoryPrinter
 from souffleur.demo.happening import Happening, What
 from souffleur.demo.page import to_html
 from souffleur.demo.story import Ending, Meter, Remembered, Scene, tell
@@ -225,7 +225,7 @@ def environment(folder: Path, **others: str) -> dict[str, str]:
     return {**bare, **odd, "PATH": path, "TMPDIR": str(folder), "COLUMNS": "100", **others}
 
 
-COMMAND = [sys.executable, "-P", "-m", "souffleur.cli", "demo"]
+COMMAND = [sys.executable, "-P", "-m", "souffleur", "demo"]
 
 
 def test_a_person_sees_it_in_a_few_screens(tmp_path: Path) -> None:

@@ -189,18 +189,20 @@ async def test_an_introduction_that_cannot_be_read_hides_nobody(stage: Stage) ->
 def test_people_and_personas_on_the_command_line(run: Run) -> None:
     """Both are set and shown, and from then on times are the person's."""
     run("remember", "Ann likes green tea.", "--user", "ann")
-    (ann,) = data(run, "people", "--user", "ann", "--title", "Annie", "--timezone", "Asia/Tokyo")
+    (ann,) = data(
+        run, "user", "people", "--user", "ann", "--title", "Annie", "--timezone", "Asia/Tokyo"
+    )
     assert (ann["title"], ann["timezone"], ann["language"]) == ("Annie", "Asia/Tokyo", None)
-    (luna,) = data(run, "personas", "--agent", "luna", "--name", "Luna")
+    (luna,) = data(run, "user", "personas", "--agent", "luna", "--name", "Luna")
     assert luna["name"] == "Luna"
-    shown = run("people")[1]
+    shown = run("user", "people")[1]
     assert "Annie" in shown
     assert "the user" in shown  # its former title
-    assert "Luna" in run("personas")[1]
+    assert "Luna" in run("user", "personas")[1]
     (memory,) = data(run, "list", "--user", "ann")
     assert "(Asia/Tokyo)" in run("show", memory["id"][:8])[1]
-    assert run("people", "--title", "Annie")[0] == 2
-    assert run("people", "--user", "ann", "--timezone", "Mars/Base")[0] == 2
+    assert run("user", "people", "--title", "Annie")[0] == 2
+    assert run("user", "people", "--user", "ann", "--timezone", "Mars/Base")[0] == 2
 
 
 async def test_dates_in_episodes_are_the_users(tmp_path: Path) -> None:

@@ -232,9 +232,9 @@ async def test_a_turn_is_kept_apart_also_if_the_store_was_away(tmp_path: Path) -
 
 def test_share_and_knows_on_the_command_line(run: Run) -> None:
     """A persona is set apart, and a memory is shared by its id."""
-    (luna,) = data(run, "personas", "--agent", LUNA, "--knows", "own")
+    (luna,) = data(run, "user", "personas", "--agent", LUNA, "--knows", "own")
     assert luna["knows"] == "own"
-    assert run("personas", "--agent", LUNA, "--knows", "some")[0] == 2
+    assert run("user", "personas", "--agent", LUNA, "--knows", "some")[0] == 2
     (kept,) = data(run, "remember", "Ann likes tea.", "--user", "ann")
     code, _, _ = run("share", kept["changes"][0]["after"]["id"][:8])
     assert code == 1  # all know it as it is

@@ -77,7 +77,7 @@ def check_stored(schema: CollectionSchema, stored: int, location: str) -> None:
         raise StoreMismatchError(
             f"The collection '{schema.name}' at '{location}' holds vectors of {stored} dimensions, "
             f"and the embedder makes {schema.dimension}: set SOUFFLEUR_EMBEDDER to the embedder "
-            "the store was made with, or embed it anew with `souffleur reembed`."
+            "the store was made with, or embed it anew with `souffleur store reembed`."
         )
 
 

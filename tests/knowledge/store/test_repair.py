@@ -25,7 +25,7 @@ from souffleur.report.report import Status, health
 from souffleur.settings import Settings
 from souffleur.times import from_clock
 from tests.build import NOW, memory, open_base, turn, verdict
-from tests.command import Run, data
+from tests.command import Run, data, on_disk
 from tests.stores import empty_base
 
 BLANKS = ["", " ", "\n\t", "\u200b", "\u3164 \u2060"]
@@ -96,7 +96,7 @@ async def test_one_broken_record_hides_no_other(damaged: KnowledgeBase) -> None:
         user_id="ann", text="my cat"
     )
     assert ("Ann has a cat." in whisper.text, whisper.error) == (True, "")
-    with pytest.raises(UnreadableError, match=r"content: value_error.*souffleur repair"):
+    with pytest.raises(UnreadableError, match=r"content: value_error.*souffleur store repair"):
         await damaged.get(memory("x").id, user_id="ann")
 
 
@@ -145,16 +145,17 @@ async def tea_replaced_by_nothing(folder: Path) -> None:
     await base.close()
 
 
+@on_disk
 def test_the_command_repairs(run: Run, tmp_path: Path) -> None:
     """`doctor` fails, `repair` says what it would do and does it, and the tea is listed again."""
     asyncio.run(tea_replaced_by_nothing(tmp_path / "store"))
     assert run("doctor")[0] == 1
     file = tmp_path / "broken.jsonl"
-    assert "1 record" in run("repair", "--out", str(file), "--dry-run")[1]
+    assert "1 record" in run("store", "repair", "--out", str(file), "--dry-run")[1]
     assert not file.exists()
-    code, out, _ = run("repair", "--out", str(file))
+    code, out, _ = run("store", "repair", "--out", str(file))
     assert (code, file.exists()) == (0, True)
     assert "1 record" in out
     assert "Ann likes tea." in out
     assert [one["content"] for one in data(run, "list", "--everybody")] == ["Ann likes tea."]
-    assert "nothing" in run("repair", "--out", str(tmp_path / "other"))[1]
+    assert "nothing" in run("store", "repair", "--out", str(tmp_path / "other"))[1]

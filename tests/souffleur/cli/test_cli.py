@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.build import open_base
-from tests.command import Run, data
+from tests.command import Run, data, on_disk
 from tests.scripted import add, answer
 from tests.stub import Stub, say
 
@@ -19,14 +19,14 @@ ME = ("--user", "ann")
 
 def process(*words: str, typed: str = "") -> subprocess.CompletedProcess[str]:
     """The command as a process of its own, with something typed into it."""
-    command = [sys.executable, "-P", "-m", "souffleur.cli", *words]
+    command = [sys.executable, "-P", "-m", "souffleur", *words]
     return subprocess.run(command, input=typed, capture_output=True, text=True, check=False)
 
 
 def test_help_lists_the_commands(run: Run) -> None:
     """Each command of the README is there."""
     _, out, _ = run("--help")
-    for command in ("demo", "replay", "chat", "remember", "list", "show", "search", "history"):
+    for command in ("demo", "chat", "remember", "list", "show", "search", "history"):
         assert command in out
 
 
@@ -71,7 +71,13 @@ def test_a_kind_is_listed_alone(run: Run) -> None:
 def test_another_user_who_has_it_is_named(run: Run) -> None:
     """Nothing of `me` is nothing; standard error says who has something, and how to ask."""
     run("remember", "Ann likes green tea.", *ME)
-    for words in (("list",), ("search", "tea"), ("ask", "tea"), ("episodes",), ("profile",)):
+    for words in (
+        ("list",),
+        ("search", "tea"),
+        ("ask", "tea"),
+        ("list", "--episodes"),
+        ("user", "profile"),
+    ):
         code, _, err = run(*words)
         assert (code, err) == (0, "ann has 1 memory: --user ann\n"), words
     assert run("forget", "tea", "--yes")[2].startswith("ann has 1 memory: --user ann\n")
@@ -84,6 +90,7 @@ def test_what_has_no_score_is_not_shown(run: Run) -> None:
     assert data(run, "search", "unicorns", *ME) == []
 
 
+@on_disk
 def test_forgetting_asks_first(run: Run) -> None:
     """Without --yes nothing is forgotten unless somebody says yes."""
     run("remember", "Ann likes green tea.", *ME)
@@ -102,10 +109,10 @@ def test_forgetting_asks_first(run: Run) -> None:
         (("undo", "abc"), 3, "there is no ledger entry whose id starts with 'abc'"),
         (("forget", "unicorns", "--yes"), 3, "no memory of 'me' is clearly meant"),
         (("remember", "x", "--kind", "poem"), 2, "there is no kind 'poem'"),
-        (("replay", "nowhere.yaml"), 2, "no model is configured"),
+        (("eval", "replay", "nowhere.yaml"), 2, "no model is configured"),
         (("chat",), 2, "no model is configured"),
         (("retry",), 2, "no model is configured"),
-        (("replay", "a.yaml", "--record", "b", "--recorded", "c"), 2, "exclude each other"),
+        (("eval", "replay", "a.yaml", "--record", "b", "--recorded", "c"), 2, "exclude each other"),
         (("dance",), 2, "No such command"),
     ],
 )
@@ -158,10 +165,10 @@ def test_a_replay_is_recorded_and_played_back(
     file, recording = tmp_path / "tea.yaml", tmp_path / "tea.jsonl"
     file.write_text(DIALOGUE)
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say(GOOD), say(SKIP)).base_url)
-    code, live, err = run("replay", str(file), "--record", str(recording))
+    code, live, err = run("eval", "replay", str(file), "--record", str(recording))
     assert (code, err) == (0, "")
     monkeypatch.delenv("SOUFFLEUR_BASE_URL")
-    code, played, _ = run("replay", str(file), "--recorded", str(recording))
+    code, played, _ = run("eval", "replay", str(file), "--recorded", str(recording))
     assert (code, played) == (0, live)
     for text in (
         "a taste",
@@ -173,12 +180,12 @@ def test_a_replay_is_recorded_and_played_back(
     ):
         assert text in played
     file.write_text(DIALOGUE.replace("I like tea", "I love tea"))
-    code, _, err = run("replay", str(file), "--recorded", str(recording))
+    code, _, err = run("eval", "replay", str(file), "--recorded", str(recording))
     assert code == 1
     assert "stale" in err
     assert "--record" in err
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say(SKIP)).base_url)
-    assert run("replay", str(file), "--record", str(recording))[0] == 0
+    assert run("eval", "replay", str(file), "--record", str(recording))[0] == 0
     assert (
         len(recording.read_text().splitlines()) == 4
     )  # the header, an answer a turn, one on the session
@@ -192,7 +199,7 @@ def test_a_refusal_is_shown_with_its_reason(
     file.write_text(DIALOGUE)
     both = answer(add("Ann is rich.", "I am rich"), add("Ann likes tea.", "I like tea"))
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say(json.dumps(both)), say(SKIP)).base_url)
-    _, out, _ = run("replay", str(file))
+    _, out, _ = run("eval", "replay", str(file))
     assert "refused: ungrounded  the quote is not in what was said" in out
     assert "1 refused as ungrounded" in out
 
@@ -206,7 +213,7 @@ def test_failed_turns_are_listed_and_judged_again(
     monkeypatch.setenv("SOUFFLEUR_RETRY_PAUSE", "0")
     monkeypatch.setenv("SOUFFLEUR_USER_TITLE", "Ann")
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say("no idea")).base_url)
-    assert run("replay", str(file), "--keep")[0] == 0
+    assert run("eval", "replay", str(file), "--keep")[0] == 0
     failed = data(run, "list", "--failed")
     assert [turn["tries"] for turn in failed] == [3, 3]
     assert "no JSON object" in " ".join(data(run, "list", "--failed")[0]["error"].split())
@@ -223,7 +230,7 @@ def test_json_of_a_replay_is_a_line_a_turn(
     file = tmp_path / "tea.yaml"
     file.write_text(DIALOGUE)
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say(GOOD), say(SKIP)).base_url)
-    _, out, _ = run("replay", str(file), "--json")
+    _, out, _ = run("eval", "replay", str(file), "--json")
     first, second = (json.loads(line) for line in out.splitlines())
     assert first["ops"][0]["op"] == "ADD"
     assert second["whispered"] == ["Ann likes tea."]
@@ -245,12 +252,13 @@ def test_a_bad_dialogue_says_where(
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", "http://127.0.0.1:9/v1")
     file = tmp_path / "bad.yaml"
     file.write_text(text)
-    code, _, err = run("replay", str(file))
+    code, _, err = run("eval", "replay", str(file))
     assert code == 1
     assert str(file) in err
     assert message in err
 
 
+@on_disk
 def test_a_store_is_copied_for_another_embedder(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,8 +267,8 @@ def test_a_store_is_copied_for_another_embedder(
     monkeypatch.setenv("SOUFFLEUR_EMBEDDER", "hash:256")
     code, _, err = run("list")
     assert code == 1
-    assert "souffleur reembed" in err
-    code, out, err = run("migrate", str(tmp_path / "new"))
+    assert "souffleur store reembed" in err
+    code, out, err = run("store", "migrate", str(tmp_path / "new"))
     assert (code, err) == (0, "")
     assert out.strip().endswith(f"set SOUFFLEUR_PATH={tmp_path / 'new'} to use them")
     monkeypatch.setenv("SOUFFLEUR_PATH", str(tmp_path / "new"))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from souffleur.cli.evaluate import _in_repository
+from souffleur.cli.measure import _in_repository
 from souffleur.errors import SettingsError
 from tests.command import Run
 from tests.stub import Body, Stub, fail, say

@@ -15,7 +15,7 @@ from mcp.client.stdio import stdio_client
 from souffleur.api import Souffleur
 from souffleur.server.serving import owned, owner_socket
 from souffleur.settings import Settings
-from tests.command import Run, data
+from tests.command import Run, data, on_disk
 from tests.faults.child import running
 from tests.scripted import episode, portrait
 from tests.souffleur.cli.test_cli import DIALOGUE, ME
@@ -35,7 +35,7 @@ def serving(folder: Path, *words: str) -> Iterator[str]:
     """A process that serves the store in a folder; what it says first."""
     env = {**os.environ, "SOUFFLEUR_PATH": str(folder), "SOUFFLEUR_EMBEDDER": "hash:64"}
     command = ("serve", "--port", "0", *words)
-    with running("souffleur.cli", *command, env=env, loads=LOADED) as child:
+    with running("souffleur", *command, env=env, loads=LOADED) as child:
         yield child.stdout.readline()
 
 
@@ -48,6 +48,7 @@ def served(tmp_path: Path, run: Run) -> Iterator[Path]:
         yield tmp_path / "store"
 
 
+@on_disk
 def test_commands_find_the_owner(served: Path, run: Run, tmp_path: Path) -> None:
     """They read and change the same memories as it, without opening the store."""
     (tea,) = data(run, "list")
@@ -63,19 +64,28 @@ def test_commands_find_the_owner(served: Path, run: Run, tmp_path: Path) -> None
     assert data(run, "confirm", short)[0]["op"] == "CONFIRM"
     assert data(run, "forget", "Me sails", "--yes")[0]["op"] == "FORGET"
     assert data(run, "list", "--proposals") == []
-    assert [one["user_id"] for one in data(run, "users")] == ["me"]
-    assert data(run, "people", "--user", "me", "--title", "Mia")[0]["title"] == "Mia"
+    assert [one["user_id"] for one in data(run, "user", "list")] == ["me"]
+    assert data(run, "user", "people", "--user", "me", "--title", "Mia")[0]["title"] == "Mia"
     assert data(run, "report")["states"] == {"active": 1, "forgotten": 1}
     assert data(run, "run", "decay", "--dry-run")["name"] == "decay"
-    assert run("profile")[0] == run("ask", "tea")[0] == run("doctor")[0] == 0
-    assert data(run, "backup", str(tmp_path / "copy.zip"))["counts"]["memory"] == 2
+    assert run("user", "profile")[0] == run("ask", "tea")[0] == run("doctor")[0] == 0
+    assert data(run, "store", "backup", str(tmp_path / "copy.zip"))["counts"]["memory"] == 2
     assert (tmp_path / "copy.zip").exists()
     assert (
-        data(run, "export", str(tmp_path / "copy.jsonl"))["counts"]["memory"] == 1
+        data(run, "store", "export", str(tmp_path / "copy.jsonl"))["counts"]["memory"] == 1
     )  # not the forgotten one
-    assert data(run, "import", str(tmp_path / "copy.jsonl"))["known"]["memory"] == 1
+    assert data(run, "store", "import", str(tmp_path / "copy.jsonl"))["known"]["memory"] == 1
     (tmp_path / "chat.json").write_text('[{"role": "user", "content": "hi"}]')
-    chat = ("import", str(tmp_path / "chat.json"), "--user", "me", "--agent", "luna", "--yes")
+    chat = (
+        "store",
+        "import",
+        str(tmp_path / "chat.json"),
+        "--user",
+        "me",
+        "--agent",
+        "luna",
+        "--yes",
+    )
     assert data(run, *chat)["new"] == {"turn": 1}
     code, _, err = run("run", "review")
     assert (code, "no model is configured" in err) == (1, True)
@@ -83,9 +93,10 @@ def test_commands_find_the_owner(served: Path, run: Run, tmp_path: Path) -> None
     assert (code, "for the process that serves" in err) == (2, True)
     code, _, err = run("schedule")
     assert (code, "runs no jobs" in err) == (4, True)
-    assert data(run, "erase", "--user", "me", "--yes")["counts"]["memory"] == 2
+    assert data(run, "store", "erase", "--user", "me", "--yes")["counts"]["memory"] == 2
 
 
+@on_disk
 def test_commands_that_need_the_store_alone(
     served: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,14 +104,20 @@ def test_commands_that_need_the_store_alone(
     dialogue = tmp_path / "tea.yaml"
     dialogue.write_text(DIALOGUE)
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", "http://127.0.0.1:9/v1")
-    assert data(run, "backup", str(tmp_path / "copy.zip"))["counts"]["memory"] == 1
+    assert data(run, "store", "backup", str(tmp_path / "copy.zip"))["counts"]["memory"] == 1
     for words in (
         ("chat",),
-        ("repair",),
-        ("reembed",),
-        ("migrate", str(tmp_path / "there")),
-        ("restore", str(tmp_path / "copy.zip")),
-        ("replay", str(dialogue), "--keep"),
+        (
+            "store",
+            "repair",
+        ),
+        (
+            "store",
+            "reembed",
+        ),
+        ("store", "migrate", str(tmp_path / "there")),
+        ("store", "restore", str(tmp_path / "copy.zip")),
+        ("eval", "replay", str(dialogue), "--keep"),
     ):
         code, out, err = run(*words)
         assert code == 4, words
@@ -108,7 +125,7 @@ def test_commands_that_need_the_store_alone(
         assert "stop that one first, `souffleur serve`," in err
     assert not (tmp_path / "there").exists()
     elsewhere = str(tmp_path / "elsewhere")
-    assert run("restore", str(tmp_path / "copy.zip"), "--into", elsewhere)[0] == 0
+    assert run("store", "restore", str(tmp_path / "copy.zip"), "--into", elsewhere)[0] == 0
 
 
 def facts(run: Run) -> list[str]:
@@ -116,6 +133,7 @@ def facts(run: Run) -> list[str]:
     return [one["content"] for one in data(run, "list", *ME) if one["category"] == "fact"]
 
 
+@on_disk
 def test_turns_and_episodes_of_the_owner(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stub: Callable[..., Stub]
 ) -> None:
@@ -127,7 +145,7 @@ def test_turns_and_episodes_of_the_owner(
     monkeypatch.setenv("SOUFFLEUR_RETRY_PAUSE", "0")
     monkeypatch.setenv("SOUFFLEUR_USER_TITLE", "Ann")
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say("no idea")).base_url)
-    assert run("replay", str(dialogue), "--keep")[0] == 0
+    assert run("eval", "replay", str(dialogue), "--keep")[0] == 0
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(answers).base_url)
     with serving(tmp_path / "store") as said:
         assert said.startswith("serving at ")
@@ -137,17 +155,18 @@ def test_turns_and_episodes_of_the_owner(
         assert run("retry")[:2] == (0, "2 of 2 turns judged, 0 not\n")
         assert facts(run) == ["Ann likes tea."]
         assert data(run, "list", "--failed") == []
-        assert data(run, "episodes", *ME).keys() == {"waiting", "episodes"}
+        assert data(run, "list", "--episodes", *ME).keys() == {"waiting", "episodes"}
         page = tmp_path / "page.html"
         assert run("report", "--html", str(page))[0] == 0
         assert "Ann likes tea." in page.read_text(encoding="utf-8")
         assert run("schedule")[1].startswith("scheduled by the process that serves the store: ")
-        assert run("erase", "--turn", "f" * 8, "--yes")[0] == 3
-        erased = data(run, "erase", "--turn", failed[0]["id"][:12], "--yes")
+        assert run("store", "erase", "--turn", "f" * 8, "--yes")[0] == 3
+        erased = data(run, "store", "erase", "--turn", failed[0]["id"][:12], "--yes")
         assert erased["counts"]["turn"] == 1
         assert facts(run) == []
 
 
+@on_disk
 async def test_mcp_through_the_owner(served: Path) -> None:
     """A process for a client's tools works on the store that another serves."""
     given = {"SOUFFLEUR_PATH": str(served), "SOUFFLEUR_EMBEDDER": "hash:64"}

@@ -55,7 +55,7 @@ def told(
     second = {**first, "paragraphs": changed, "changes": ["She found her tea."]}
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say(model([first, second]))).base_url)
     monkeypatch.setenv("SOUFFLEUR_USER_TITLE", "Ann")
-    code, out, err = run("replay", str(dialogue(tmp_path)), "--keep")
+    code, out, err = run("eval", "replay", str(dialogue(tmp_path)), "--keep")
     assert (code, err) == (0, "")
     assert "EPISODE" in out
     return run
@@ -76,12 +76,12 @@ def test_ask_about_yesterday(told: Run) -> None:
 
 def test_episodes_are_listed(told: Run) -> None:
     """Newest first, with facts and what is open."""
-    _, out, _ = told("episodes", *ME)
+    _, out, _ = told("list", "--episodes", *ME)
     for text in ("Ann talked about tea.", "- Ann drinks sencha.", "? which tea to buy", "to share"):
         assert text in out
-    listed = data(told, "episodes", *ME)
+    listed = data(told, "list", "--episodes", *ME)
     assert (len(listed["episodes"]), listed["waiting"]) == (1, [])
-    assert told("episodes", "--user", "bob")[1].strip() == "no episodes"
+    assert told("list", "--episodes", "--user", "bob")[1].strip() == "no episodes"
 
 
 def test_a_placeholder_is_listed_with_its_trouble(
@@ -90,29 +90,32 @@ def test_a_placeholder_is_listed_with_its_trouble(
     """What could not be summarised yet is shown, and why."""
     monkeypatch.setenv("SOUFFLEUR_RETRY_PAUSE", "0")
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say("no idea")).base_url)
-    run("replay", str(dialogue(tmp_path)), "--keep")
-    _, out, _ = run("episodes", *ME)
+    run("eval", "replay", str(dialogue(tmp_path)), "--keep")
+    _, out, _ = run("list", "--episodes", *ME)
     assert "4 messages wait" in out
     assert "no JSON object" in out
 
 
 def test_the_profile_is_written_shown_and_compared(told: Run) -> None:
     """Cold start is a plain sentence; then there are versions, and what changed."""
-    assert "nothing is known yet" in told("profile", *ME)[1]
-    assert data(told, "profile", *ME) is None
-    _, out, _ = told("profile", "--write", *ME)
+    assert "nothing is known yet" in told("user", "profile", *ME)[1]
+    assert data(told, "user", "profile", *ME) is None
+    _, out, _ = told("user", "profile", "--write", *ME)
     assert "Ann Roux · baker · version 1" in out
     assert "She looks for tea." in out
-    told("profile", "--write", *ME)
-    _, out, _ = told("profile", "--history", *ME)
+    told("user", "profile", "--write", *ME)
+    _, out, _ = told("user", "profile", "--history", *ME)
     assert out.index("version 2") < out.index("version 1")
     assert "changed  She found her tea." in out
-    _, out, _ = told("profile", "--diff", *ME)
+    _, out, _ = told("user", "profile", "--diff", *ME)
     assert "- She looks for tea." in out
     assert "+ She found her tea." in out
-    assert data(told, "profile", *ME)["data"]["version"] == 2
-    assert "+ She found her tea." in data(told, "profile", "--diff", *ME)
-    assert [one["data"]["version"] for one in data(told, "profile", "--history", *ME)] == [2, 1]
+    assert data(told, "user", "profile", *ME)["data"]["version"] == 2
+    assert "+ She found her tea." in data(told, "user", "profile", "--diff", *ME)
+    assert [one["data"]["version"] for one in data(told, "user", "profile", "--history", *ME)] == [
+        2,
+        1,
+    ]
 
 
 def test_raw_turns_can_be_searched(told: Run) -> None:
@@ -132,7 +135,7 @@ def test_no_command_shows_a_secret(
     said.write_text(said.read_text().replace("I like tea", "I like tea, password hunter2024!"))
     monkeypatch.setenv("SOUFFLEUR_RETRY_PAUSE", "0")
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say("no idea")).base_url)
-    assert run("replay", str(said), "--keep")[0] == 0
+    assert run("eval", "replay", str(said), "--keep")[0] == 0
     for words in (
         ("search", "tea", "--scope", "turns", *ME),
         ("ask", "what did I say yesterday?", *ME),
@@ -148,6 +151,6 @@ def test_no_command_shows_a_secret(
 
 def test_writing_a_profile_needs_a_model(run: Run) -> None:
     """Without a model the error says what to set."""
-    code, _, err = run("profile", "--write", *ME)
+    code, _, err = run("user", "profile", "--write", *ME)
     assert code == 2
     assert "SOUFFLEUR_BASE_URL" in err

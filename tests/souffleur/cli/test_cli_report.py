@@ -1,12 +1,13 @@
 """`souffleur report` and `souffleur doctor`."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
 from souffleur.knowledge.turn import TurnState
 from tests.build import open_base, turn
-from tests.command import Run, data
+from tests.command import Run, data, on_disk
 
 ME = ("--user", "ann")
 
@@ -15,7 +16,8 @@ def test_a_store_is_reported(run: Run, tmp_path: Path) -> None:
     """The report is for a person, a program, or a page, and of one user or of all."""
     run("remember", "Ann likes <b>tea</b>.", *ME)
     run("remember", "Bob likes milk.", "--user", "bob")
-    assert data(run, "report")["users"] == 2
+    whole = data(run, "report")
+    assert (whole["users"], whole["health"]["state"]) == (2, "ok")
     assert data(run, "report", *ME)["states"] == {"active": 1}
     assert "active" in run("report")[1]
     page = tmp_path / "page.html"
@@ -28,6 +30,7 @@ def test_a_store_is_reported(run: Run, tmp_path: Path) -> None:
     assert run("list", "--user", "")[0] == 1  # an empty variable of a script names nobody
 
 
+@on_disk
 def test_the_doctor_has_an_exit_code(run: Run, tmp_path: Path) -> None:
     """0 where all is well, 1 where turns could not be judged, with what to do; costs are told."""
     assert run("doctor")[0] == 0
@@ -41,6 +44,8 @@ def test_the_doctor_has_an_exit_code(run: Run, tmp_path: Path) -> None:
         await base.close()
 
     asyncio.run(break_it())
+    code, out, _ = run("doctor", "--json")
+    assert (code, json.loads(out)["state"]) == (1, "broken")
     code, out, _ = run("doctor")
     assert code == 1
     assert "souffleur retry" in out

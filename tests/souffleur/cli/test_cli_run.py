@@ -16,7 +16,7 @@ import pytest
 from souffleur.knowledge.memory import Kind
 from souffleur.knowledge.operation import ActorKind, Add
 from tests.build import NOW, days, open_base, verdict
-from tests.command import Run, data
+from tests.command import Run, data, on_disk
 from tests.place import variables
 from tests.stub import Body, Stub, fail, say
 
@@ -48,6 +48,7 @@ def reviewer(body: Body) -> str:
     return json.dumps({"reason": "nobody asks", "action": "DELETE", "query": None})
 
 
+@on_disk
 def test_decay_lets_go_what_is_over(run: Run, store: Path) -> None:
     """A dry run only says so; without a model, faded facts go as well, at the last threshold."""
     code, out, _ = run("run", "decay", "--dry-run")
@@ -60,6 +61,7 @@ def test_decay_lets_go_what_is_over(run: Run, store: Path) -> None:
     assert run("run", "decay")[1].strip() == "decay: nothing was due"
 
 
+@on_disk
 def test_review_asks_a_model(
     run: Run, store: Path, monkeypatch: pytest.MonkeyPatch, stub: Callable[..., Stub]
 ) -> None:
@@ -76,6 +78,7 @@ def test_review_asks_a_model(
     assert data(run, "history", kept["id"])[-1]["by"]["who"] == "reviewer"
 
 
+@on_disk
 def test_what_could_not_be_asked_is_told(
     run: Run, store: Path, monkeypatch: pytest.MonkeyPatch, stub: Callable[..., Stub]
 ) -> None:
@@ -96,6 +99,7 @@ def test_what_asks_a_model_needs_one(run: Run, name: str) -> None:
     assert (code, "SOUFFLEUR_BASE_URL" in err) == (2, True)
 
 
+@on_disk
 def test_the_report_counts_and_is_told_of(run: Run, store: Path) -> None:
     """Its numbers are printed, and `report` names it among the latest runs."""
     _, out, _ = run("run", "report")
@@ -117,7 +121,7 @@ def test_an_interrupt_ends_it_cleanly(store: Path, stub: Callable[..., Stub]) ->
         "SOUFFLEUR_EMBEDDER": "hash:64",
         "SOUFFLEUR_BASE_URL": endpoint.base_url,
     }
-    command = [sys.executable, "-P", "-m", "souffleur.cli", "run", "review", "--json"]
+    command = [sys.executable, "-P", "-m", "souffleur", "run", "review", "--json"]
     child = subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, env={**os.environ, **settings}
     )

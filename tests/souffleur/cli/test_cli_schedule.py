@@ -34,7 +34,7 @@ async def test_a_scheduled_run_lets_go_what_is_over(tmp_path: Path) -> None:
 def test_it_runs_until_it_is_stopped(tmp_path: Path) -> None:
     """It says what is scheduled, and an interrupt ends it with 0, the store closed."""
     child = subprocess.Popen(
-        [sys.executable, "-P", "-m", "souffleur.cli", "schedule"],
+        [sys.executable, "-P", "-m", "souffleur", "schedule"],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, **variables(tmp_path), "SOUFFLEUR_EMBEDDER": "hash:64"},

@@ -13,7 +13,7 @@ from souffleur.api import Souffleur
 from souffleur.knowledge.operation import Update
 from souffleur.settings import Settings
 from tests.build import NOW, an_add, keep, open_base, turn, verdict
-from tests.command import Run, data
+from tests.command import Run, data, on_disk
 from tests.place import where
 from tests.souffleur.cli.test_cli import process
 from tests.souffleur.cli.test_companion import keeps_tea, model
@@ -22,16 +22,17 @@ from tests.stub import Stub
 ME = ("--user", "ann")
 
 
+@on_disk
 def test_a_store_is_saved_and_restored(run: Run, tmp_path: Path) -> None:
     """What `backup` wrote, `restore` brings to an empty folder; a full one is refused."""
     run("remember", "Ann likes green tea.", *ME)
     file, new = tmp_path / "b.zip", tmp_path / "new"
-    made = data(run, "backup", str(file))
+    made = data(run, "store", "backup", str(file))
     assert (made["counts"]["memory"], made["bytes"]) == (1, file.stat().st_size)
-    code, out, _ = run("restore", str(file), "--into", str(new))
+    code, out, _ = run("store", "restore", str(file), "--into", str(new))
     assert code == 0
     assert "1 ledger entry, 1 memory" in out
-    code, _, err = run("restore", str(file))
+    code, _, err = run("store", "restore", str(file))
     assert code == 1
     assert "holds memories already: name an empty place" in err
 
@@ -44,19 +45,19 @@ def test_an_export_and_an_import(run: Run, tmp_path: Path) -> None:
     run("remember", "Ann likes green tea.", *ME)
     run("remember", "Ben sails.", "--user", "ben")
     file = tmp_path / "ann.jsonl"
-    assert data(run, "export", str(file), *ME)["counts"] == {"entry": 1, "memory": 1}
-    code, out, _ = run("export", str(tmp_path / "all.jsonl"))
+    assert data(run, "store", "export", str(file), *ME)["counts"] == {"entry": 1, "memory": 1}
+    code, out, _ = run("store", "export", str(tmp_path / "all.jsonl"))
     assert (code, "2 ledger entries, 2 memories" in out) == (0, True)
-    code, out, err = run("export", "-", *ME)
+    code, out, err = run("store", "export", "-", *ME)
     assert (code, err, Path("-").exists()) == (0, "", False)
     assert out.splitlines()[1:] == file.read_text("utf-8").splitlines()[1:]
-    run("erase", *ME, "--yes")
-    code, out, _ = run("import", str(file), "--dry-run")
+    run("store", "erase", *ME, "--yes")
+    code, out, _ = run("store", "import", str(file), "--dry-run")
     assert (code, out) == (0, "would import: 1 ledger entry, 1 memory\n")
-    assert data(run, "import", str(file), "--from", "souffleur")["new"]["memory"] == 1
-    code, out, _ = run("import", str(file))
+    assert data(run, "store", "import", str(file), "--from", "souffleur")["new"]["memory"] == 1
+    code, out, _ = run("store", "import", str(file))
     assert out == "imported: nothing\nthere already: 1 ledger entry, 1 memory\n"
-    code, _, err = run("import", str(file), "--from", "pigeon")
+    code, _, err = run("store", "import", str(file), "--from", "pigeon")
     assert (code, "nothing is imported from 'pigeon'" in err) == (2, True)
 
 
@@ -72,23 +73,23 @@ def test_chats_are_taken_and_judged(
         for role, text in talk
     ]
     file.write_text("\n".join(['{"role": "us', *map(json.dumps, lines)]))
-    code, out, _ = run("import", str(file), "--from", "messages", *ME, "--dry-run")
+    code, out, _ = run("store", "import", str(file), "--from", "messages", *ME, "--dry-run")
     assert "left out: line 1: this is no JSON\n" in out
     file.write_text("\n".join(map(json.dumps, lines)))
-    code, out, _ = run("import", str(file), *ME, "--dry-run")
+    code, out, _ = run("store", "import", str(file), *ME, "--dry-run")
     assert (code, out.splitlines()[0]) == (0, "would import: 2 turns")
     assert "2 calls of the model; 6,4" in out
     assert "set SOUFFLEUR_PRICE_IN" in out
     monkeypatch.setenv("SOUFFLEUR_PRICE_IN", "1")
     monkeypatch.setenv("SOUFFLEUR_CALLS_PER_DAY", "1")
     monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
-    code, out, err = run("import", str(file), *ME)
+    code, out, err = run("store", "import", str(file), *ME)
     assert (code, "Take these?" in err, "$0.01; 2 days within the budgets" in out) == (
         1,
         True,
         True,
     )
-    assert run("import", str(file), *ME, "--yes")[0] == 0
+    assert run("store", "import", str(file), *ME, "--yes")[0] == 0
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(model(monitor=keeps_tea)).base_url)
     code, out, _ = run("retry")
     assert (code, "1 of 2 turns judged, 1 not (the budget of the day" in out) == (1, True)
@@ -98,7 +99,7 @@ def test_chats_are_taken_and_judged(
 async def test_a_store_in_use_is_saved_by_its_owner(run: Run, tmp_path: Path) -> None:
     """The command names the owner and the method; the method saves while it is open."""
     base = await open_base(tmp_path / "store", dimension=64)
-    done = await asyncio.to_thread(process, "backup", str(tmp_path / "b.zip"))
+    done = await asyncio.to_thread(process, "store", "backup", str(tmp_path / "b.zip"))
     await base.close()
     assert done.returncode == 4
     assert "in use by process" in done.stderr
@@ -114,9 +115,9 @@ async def test_a_store_in_use_is_saved_by_its_owner(run: Run, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("backup", "b.zip"), 3, "there is no store at"),
-        (("restore", "nowhere.zip"), 3, "there is no backup at nowhere.zip"),
-        (("restore", __file__), 1, "is no whole backup, so nothing was done"),
+        (("store", "backup", "b.zip"), 3, "there is no store at"),
+        (("store", "restore", "nowhere.zip"), 3, "there is no backup at nowhere.zip"),
+        (("store", "restore", __file__), 1, "is no whole backup, so nothing was done"),
     ],
 )
 def test_what_cannot_be_saved_or_restored(
@@ -132,8 +133,11 @@ def test_users_are_listed_with_numbers(run: Run) -> None:
     run("remember", "Ann likes green tea.", *ME)
     run("remember", "Bob likes rum.", "--user", "bob")
     run("remember", "Bob likes tea.", "--user", "bob")
-    assert {one["user_id"]: one["memories"] for one in data(run, "users")} == {"ann": 1, "bob": 2}
-    assert "bob" in run("users")[1]
+    assert {one["user_id"]: one["memories"] for one in data(run, "user", "list")} == {
+        "ann": 1,
+        "bob": 2,
+    }
+    assert "bob" in run("user", "list")[1]
 
 
 async def said(folder: Path) -> None:
@@ -142,22 +146,23 @@ async def said(folder: Path) -> None:
         memory.observe(user_id="ann", user="I live in Ulm", turn_id="msg-1", at=NOW)
 
 
+@on_disk
 def test_erasing_asks_and_gives_a_receipt(run: Run, tmp_path: Path) -> None:
     """Without a yes nothing goes; the receipt has numbers and no words; no command finds it."""
     asyncio.run(said(tmp_path / "store"))
     run("remember", "Ann likes green tea.", *ME)
-    asked = process("erase", "--user", "ann", typed="n\n")
+    asked = process("store", "erase", "--user", "ann", typed="n\n")
     assert (asked.returncode, "Erase everything of 'ann', for good?" in asked.stderr) == (1, True)
-    assert data(run, "erase", "--turn", "msg-1", "--yes")["counts"] == {"turn": 1}
+    assert data(run, "store", "erase", "--turn", "msg-1", "--yes")["counts"] == {"turn": 1}
     assert data(run, "search", "Ulm", "--scope", "turns", *ME) == []
-    code, out, _ = run("erase", "--user", "ann", "--yes")
+    code, out, _ = run("store", "erase", "--user", "ann", "--yes")
     assert code == 0
     assert out == "erased of ann: 1 ledger entry, 1 memory, 1 session, 1 turn\n"
-    assert data(run, "users") == []
+    assert data(run, "user", "list") == []
     assert data(run, "list", "--all", "--everybody") == []
-    code, _, err = run("erase", "--user", "ann", "--yes")
+    code, _, err = run("store", "erase", "--user", "ann", "--yes")
     assert (code, "nothing is known of 'ann'" in err) == (3, True)
-    assert run("erase", "--yes")[0] == 2
+    assert run("store", "erase", "--yes")[0] == 2
 
 
 async def remembered(folder: Path) -> None:
@@ -168,19 +173,23 @@ async def remembered(folder: Path) -> None:
     await base.close()
 
 
+@on_disk
 def test_a_topic_is_forgotten_after_a_look(run: Run, tmp_path: Path) -> None:
     """It is shown first; forgotten, it is gone for good, and so is a memory that is erased."""
     asyncio.run(remembered(tmp_path / "store"))
-    code, out, _ = run("forget-topic", "Mochi", "--preview", *ME)
+    code, out, _ = run("store", "erase", "--topic", "Mochi", "--preview", *ME)
     assert code == 0
     assert "it names the topic" in out
-    assert data(run, "forget-topic", "Mochi", "--yes", *ME)["counts"] == {"entry": 1, "memory": 1}
+    assert data(run, "store", "erase", "--topic", "Mochi", "--yes", *ME)["counts"] == {
+        "entry": 1,
+        "memory": 1,
+    }
     (tea,) = data(run, "list", *ME)
-    assert data(run, "erase", "--memory", tea["id"][:8], "--yes")["counts"]["memory"] == 1
+    assert data(run, "store", "erase", "--memory", tea["id"][:8], "--yes")["counts"]["memory"] == 1
     assert data(run, "list", "--all", *ME) == []
-    code, _, err = run("forget-topic", "Mochi", "--yes", *ME)
+    code, _, err = run("store", "erase", "--topic", "Mochi", "--yes", *ME)
     assert (code, "nothing of 'ann' tells of 'Mochi'" in err) == (3, True)
-    assert run("compact")[:2] == (0, "nothing deleted is left in the files\n")
+    assert run("store", "compact")[:2] == (0, "nothing deleted is left in the files\n")
 
 
 async def proposed(folder: Path) -> None:
@@ -197,6 +206,7 @@ async def proposed(folder: Path) -> None:
     await base.close()
 
 
+@on_disk
 def test_proposals_are_confirmed_and_rejected(run: Run, tmp_path: Path) -> None:
     """What waits is listed with its id; one is carried out, the other is not; words are edited."""
     asyncio.run(proposed(tmp_path / "store"))
@@ -217,14 +227,15 @@ def test_proposals_are_confirmed_and_rejected(run: Run, tmp_path: Path) -> None:
     assert (code, "must not be blank" in err) == (1, True)
 
 
+@on_disk
 def test_a_store_is_embedded_anew(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """With another embedder it is refused, until `reembed` has computed all vectors anew."""
     run("remember", "Ann likes green tea.", *ME)
     monkeypatch.setenv("SOUFFLEUR_EMBEDDER", "hash:32")
     code, _, error = run("list", *ME)
     assert code == 1
-    assert "souffleur reembed" in " ".join(error.split())
-    assert run("reembed")[1] == "embedded anew: 1 memory\n"
-    assert run("reembed")[1] == "nothing to do: the store is of this embedder\n"
-    assert data(run, "reembed") == {"memories": 0, "turns": 0}
+    assert "souffleur store reembed" in " ".join(error.split())
+    assert run("store", "reembed")[1] == "embedded anew: 1 memory\n"
+    assert run("store", "reembed")[1] == "nothing to do: the store is of this embedder\n"
+    assert data(run, "store", "reembed") == {"memories": 0, "turns": 0}
     assert "green tea" in run("search", "Which tea does Ann like?", *ME)[1]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import Run, data
+from tests.command import Run, data, on_disk
 from tests.souffleur.cli.test_cli_serve import serving
 
 
@@ -17,6 +17,7 @@ from tests.souffleur.cli.test_cli_serve import serving
         (["--upstream", "http://x/v1", "--user", "a", "--many-users"], "exclude each other"),
     ],
 )
+@on_disk
 def test_what_cannot_be_served(run: Run, options: list[str], told: str) -> None:
     """A wrong option ends it with code 2 and a line that says what to do."""
     code, _, err = run("proxy", *options)
@@ -24,6 +25,7 @@ def test_what_cannot_be_served(run: Run, options: list[str], told: str) -> None:
     assert told in err
 
 
+@on_disk
 def test_commands_work_through_it(run: Run, tmp_path: Path) -> None:
     """While it has the store, they read and change it; a second proxy is told who has it."""
     upstream = ("--upstream", "http://127.0.0.1:9/v1")

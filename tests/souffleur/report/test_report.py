@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, strategies as st
 
-from souffleur.cli import format_report
+from souffleur.cli.report import print_report
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState, Relation
 from souffleur.knowledge.operation import Actor, ActorKind, Add, Op, Skip
@@ -467,13 +467,9 @@ async def test_the_report_in_a_terminal(
     await keep_talk(base)
     await put(base, [aged("Ann likes [red]wine[/red].", 200)])
     found = await measure(base, NOW)
-    format_report.print_report(found, ZoneInfo("Asia/Shanghai"), as_json=False)
+    print_report(found, ZoneInfo("Asia/Shanghai"))
     out = capsys.readouterr().out
     for told in ("health: broken", "2026-01-03 18:00", "[red]wine[/red]", "stale: 2", "500: oops"):
         assert told in out
-    format_report.print_report(found, ZoneInfo("UTC"), as_json=True)
-    assert json.loads(capsys.readouterr().out) == to_json(found)
-    format_report.print_health(*health(found), as_json=True)
-    assert json.loads(capsys.readouterr().out)["state"] == "broken"
-    format_report.print_report(well(), ZoneInfo("UTC"), as_json=False)
+    print_report(well(), ZoneInfo("UTC"))
     assert "health: ok" in capsys.readouterr().out

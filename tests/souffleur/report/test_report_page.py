@@ -155,7 +155,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         await base.close()
 
     asyncio.run(fill())
-    command = [sys.executable, "-P", "-m", "souffleur.cli", "report", "--html", "page.html"]
+    command = [sys.executable, "-P", "-m", "souffleur", "report", "--html", "page.html"]
     ours = {"SOUFFLEUR_PATH": str(folder / "store"), "SOUFFLEUR_EMBEDDER": "hash:64"}
     subprocess.run(command, cwd=folder, env={**os.environ, **ours}, check=True)
     return folder / "page.html"

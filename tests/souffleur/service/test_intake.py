@@ -211,9 +211,9 @@ async def test_what_is_no_question_is_said(tmp_path: Path, text: Any) -> None:
     [
         ("remember", ""),
         ("report", "--html", "/nonexistent/x.html"),
-        ("repair", "--out", "/nonexistent/x.jsonl"),
+        ("store", "repair", "--out", "/nonexistent/x.jsonl"),
         ("search", "tea", "--user", " "),
-        ("replay", "/nonexistent/x.yaml"),
+        ("eval", "replay", "/nonexistent/x.yaml"),
     ],
     ids=" ".join,
 )

@@ -15,7 +15,7 @@ from souffleur.knowledge.store.runs import run_log
 from souffleur.service.rule_runs import NEGLECTED_AFTER, find_neglect
 from souffleur.settings import Settings
 from tests.build import NOW, days, open_base, verdict
-from tests.command import Run
+from tests.command import Run, on_disk
 from tests.place import in_folder, where
 from tests.stores import empty_base
 
@@ -80,6 +80,7 @@ async def test_when_it_is_neglect(tmp_path: Path) -> None:
 
 
 @in_folder
+@on_disk
 def test_the_doctor_says_it(run: Run, tmp_path: Path) -> None:
     """The doctor warns in the same words, until a run was there."""
 

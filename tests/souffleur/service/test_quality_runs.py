@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from souffleur.cli import format_report
+from souffleur.cli.report import print_report
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.store.runs import run_log
 from souffleur.knowledge.store.runs.run_log import RunRecord
@@ -95,7 +95,7 @@ async def test_a_failed_run_is_seen_everywhere(
     assert told["runs"][0]["counts"] == {"KEEP": 7, "FAILED": 3}
     assert told["failures"]["first"][0]["many"] == 3
     page = to_html(found, title="t", zone=ZONE)
-    format_report.print_report(found, ZoneInfo("Asia/Shanghai"), as_json=False)
+    print_report(found, ZoneInfo("Asia/Shanghai"))
     shown = " ".join(capsys.readouterr().out.split())
     cost_told = "12 calls, 3,400 tokens, $0.0100"
     for words in ("2026-01-02 18:00", "1 min 15 s", "7 KEEP · 3 FAILED", cost_told):

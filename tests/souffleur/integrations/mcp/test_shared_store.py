@@ -16,7 +16,7 @@ from souffleur.api import Souffleur
 from souffleur.cli.shared_store import PAUSE, SharedStore
 from souffleur.server.serving import owned
 from souffleur.settings import Settings
-from tests.command import Run, data
+from tests.command import Run, data, on_disk
 from tests.place import in_folder
 
 pytestmark = in_folder
@@ -44,6 +44,7 @@ async def count(client: Client) -> Any:
     return found.structured_content["total"]
 
 
+@on_disk
 async def test_the_store_changes_hands(run: Run, tmp_path: Path) -> None:
     """A process works through the one that has the store, then has it, and commands reach it."""
     folder = tmp_path / "store"

@@ -1,4 +1,4 @@
-"""`souffleur eval`: run, record, compare and report scripted dialogues."""
+"""Commands of `souffleur eval`: run, record, compare, report."""
 
 from collections.abc import Sequence
 from importlib.resources import files
@@ -11,20 +11,16 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from souffleur.cli.console import console, print_json, progress
-from souffleur.cli.event_loop import run_async, set_up_log
+from souffleur.cli.memory import run_async, set_up_log
 from souffleur.cli.options import AsJson, Dialogues, Only, Out, Parallel
-from souffleur.cli.tables import print_table
+from souffleur.cli.tables import marked, print_table, show
 from souffleur.errors import SettingsError
 
 # What is under souffleur.evals is imported where it is used: other commands start without it.
 if TYPE_CHECKING:
-    from souffleur.evals.compare import Comparison
+    from souffleur.evals.compare import Comparison, Difference
     from souffleur.evals.result import ResultFile, Run, Step
     from souffleur.settings import Settings
-
-evals = typer.Typer(
-    help="Play scripted dialogues, mark and compare what was remembered.", no_args_is_help=True
-)
 
 Recordings = Annotated[
     Path | None, typer.Option(help="Folder of recorded answers; default: the repository's.")
@@ -34,13 +30,6 @@ Together = Annotated[
     typer.Option(min=1, max=20, help="Turns of a session judged in one call; default: one by one."),
 ]
 Html = Annotated[Path | None, typer.Option(help="Write a page with plots here.")]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands to the app."""
-    for command in (run, record, compare, report):
-        evals.command()(command)
-    app.add_typer(evals, name="eval")
 
 
 def run(
@@ -276,17 +265,18 @@ def _print_metrics(runs: "Sequence[Run]") -> None:
 
 
 def _print_comparison(compared: "Comparison") -> None:
-    """Print what differs beyond noise, and whether it got worse."""
+    """Print the metrics that differ, and which of them got worse beyond noise."""
     from souffleur.evals.result import number
 
-    table = Table("metric", "A", "B", "B - A, 95 %", "", box=box.SIMPLE_HEAD)
-    for one in compared.differences:
-        if one.a != one.b or one.worse or one.better:
-            sign = "[red]worse[/]" if one.worse else "[green]better[/]" if one.better else ""
-            apart = f"{one.low:+.3f} to {one.high:+.3f}"
-            table.add_row(one.metric, number(one.a), number(one.b), apart, sign)
-    if table.row_count:
-        print_table(table)
+    columns = (
+        ("metric", lambda one: one.metric),
+        ("A", lambda one: number(one.a)),
+        ("B", lambda one: number(one.b)),
+        ("B - A, 95 %", lambda one: f"{one.low:+.3f} to {one.high:+.3f}"),
+        ("", _direction),
+    )
+    apart = [one for one in compared.differences if one.a != one.b or one.worse or one.better]
+    show(apart, columns)
     for name, missing in (("A", compared.only_a), ("B", compared.only_b)):
         if missing:
             console.print(f"[yellow]only in {name}:[/] {escape(', '.join(missing))}")
@@ -294,3 +284,9 @@ def _print_comparison(compared: "Comparison") -> None:
         console.print(f"[red]worse[/]  {escape(regression)}")
     if not compared.regressions:
         console.print("[green]nothing got worse beyond noise[/]")
+
+
+def _direction(one: "Difference") -> object:
+    if one.worse:
+        return marked("[red]worse[/]")
+    return marked("[green]better[/]") if one.better else ""

@@ -1,17 +1,17 @@
-"""Ledger entries in the terminal: what was done, on which words, and why."""
+"""Ledger entries: ops, quotes and reasons, as tables and as lines of markup."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from rich import box
 from rich.markup import escape
-from rich.table import Column, Table
 
-from souffleur.cast import Cast
-from souffleur.cli.console import console, print_json, to_plain
-from souffleur.cli.tables import print_table
-from souffleur.knowledge.operation import LedgerEntry
-from souffleur.times import to_minute
+from souffleur.cli.console import console
+from souffleur.cli.tables import marked, show
+
+if TYPE_CHECKING:
+    from souffleur.cast import Cast
+    from souffleur.knowledge.operation import LedgerEntry
 
 _COLOURS = {
     "ADD": "green",
@@ -24,22 +24,27 @@ _COLOURS = {
 }
 
 
-def print_entries(entries: Iterable[LedgerEntry], cast: Cast, *, as_json: bool) -> None:
+def print_entries(
+    entries: "Sequence[LedgerEntry]", cast: "Cast", *, as_json: bool, empty: str = "no changes"
+) -> None:
     """Print ledger entries, oldest first; times are in each user's time zone."""
-    listed = list(entries)
-    if as_json:
-        print_json([to_plain(entry) for entry in listed])
-        return
-    columns = ["entry", "when", "who", "op"]
-    table = Table(*columns, Column("what and why", overflow="fold"), box=box.SIMPLE_HEAD)
-    for entry in listed:
-        who = entry.by.who + (f"\n[dim]{escape(entry.by.model)}[/dim]" if entry.by.model else "")
-        when = to_minute(entry.at, cast.zone(entry.user_id))
-        table.add_row(entry.id[:8], when, who, format_op(entry), "\n".join(format_story(entry)))
-    print_table(table)
+    from souffleur.times import to_minute
+
+    def actor(entry: "LedgerEntry") -> object:
+        model = [f"[dim]{escape(entry.by.model)}[/]"] if entry.by.model else []
+        return marked(escape(entry.by.who), *model)
+
+    columns = (
+        ("entry", lambda one: one.id[:8]),
+        ("when", lambda one: to_minute(one.at, cast.zone(one.user_id))),
+        ("who", actor),
+        ("op", lambda one: marked(format_op(one))),
+        ("what and why", lambda one: marked(*format_story(one))),
+    )
+    show(entries, columns, as_json=as_json, empty=empty)
 
 
-def print_tally(entries: Sequence[LedgerEntry]) -> None:
+def print_tally(entries: "Sequence[LedgerEntry]") -> None:
     """Print the number of ops by kind, and of refusals by reason."""
     done = Counter(entry.op for entry in entries if entry.refused is None)
     refused = Counter(str(entry.refused) for entry in entries if entry.refused)
@@ -49,15 +54,15 @@ def print_tally(entries: Sequence[LedgerEntry]) -> None:
     console.print(" · ".join(parts), style="dim")
 
 
-def format_op(entry: LedgerEntry) -> str:
-    """Return the op in its colour; a refused one is struck through."""
+def format_op(entry: "LedgerEntry") -> str:
+    """Return the op in its colour, as markup; a refused op is struck through."""
     if entry.refused:
         return f"[red strike]{entry.op}[/]"
     return f"[{_COLOURS.get(entry.op, 'white')}]{entry.op}[/]"
 
 
-def format_story(entry: LedgerEntry) -> list[str]:
-    """Return what an op did, on which words, and why; or why it was refused."""
+def format_story(entry: "LedgerEntry") -> list[str]:
+    """Return the effect of an op, its quote and its reason or refusal, as lines of markup."""
     lines = [escape(text) for text in _contents(entry)]
     lines += _refusal(entry)
     if entry.quote:
@@ -68,21 +73,21 @@ def format_story(entry: LedgerEntry) -> list[str]:
     return lines
 
 
-def format_entry(entry: LedgerEntry) -> str:
-    """Return an op with what it did, or why it was refused, and its reason, in one line."""
+def format_entry(entry: "LedgerEntry") -> str:
+    """Return an op with its effect, or its refusal, and its reason, as one line of markup."""
     about = [*map(escape, _contents(entry)), *_refusal(entry), *_reason(entry)]
     return "  ".join([format_op(entry), *about])
 
 
-def _refusal(entry: LedgerEntry) -> list[str]:
+def _refusal(entry: "LedgerEntry") -> list[str]:
     return [f"[red]refused: {entry.refused}[/]  {escape(entry.detail)}"] if entry.refused else []
 
 
-def _reason(entry: LedgerEntry) -> list[str]:
+def _reason(entry: "LedgerEntry") -> list[str]:
     return [f"[dim]because {escape(entry.reason)}[/]"] if entry.reason else []
 
 
-def _contents(entry: LedgerEntry) -> list[str]:
+def _contents(entry: "LedgerEntry") -> list[str]:
     if entry.op == "UPDATE" and len(entry.changes) == 2:
         new, old = entry.changes
         return [new.after.content, f"(was: {old.after.content})"]

@@ -1,4 +1,4 @@
-"""The story of the demo in the terminal: scenes, nights, what is remembered, what it took."""
+"""The story of `souffleur demo` in the terminal: scenes, nights, memories at the end, cost."""
 
 import shutil
 import sys
@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from souffleur.cli.console import console
-from souffleur.cli.wrapping import clip, wrap
+from souffleur.cli.tables import clip, wrap
 from souffleur.demo.happening import Happening, What
 from souffleur.demo.story import Ending, Scene
 from souffleur.demo.words import Count, Words
@@ -43,12 +43,12 @@ class StoryPrinter:
     """Cells of a line."""
 
     def intro(self) -> None:
-        """Print what this is, why it is better, and what follows."""
+        """Print the introduction."""
         for sentence in self.words.introduction(self.dialogue):
             self._put(Text(sentence))
 
     def scene(self, scene: Scene, number: int) -> None:
-        """Print a scene: what was said, whispered, done, and why."""
+        """Print a scene: its words, the whisper, the changes and their reasons."""
         words, zone = self.words, ZoneInfo(self.dialogue.timezone)
         date = words.date(scene.at, zone, is_night=scene.is_night)
         console.print()
@@ -65,7 +65,7 @@ class StoryPrinter:
             self._line(words.nowhere, words.nothing_of(scene.gone), "green")
 
     def ending(self, end: Ending, model: str, recorded: str) -> None:
-        """Print what is remembered, what the numbers are, what it took, and what to do next."""
+        """Print the memories at the end, a legend, the cost, and commands to go on with."""
         words = self.words
         date = words.date(end.at, ZoneInfo(self.dialogue.timezone))
         console.print()
@@ -127,7 +127,7 @@ class StoryPrinter:
         self._put(Text(f"      {what}", "dim"), hang=6)
 
     def _line(self, label: str, text: str, label_style: str = "", style: str = "") -> None:
-        """Print a label and a text beside it, which is wrapped within its own column."""
+        """Print a label, and beside it a text that is wrapped within its own column."""
         gap = " " * (self._label_width - cell_len(label) + 2)
         start = Text.assemble(" " * MARGIN, (label, label_style), gap)
         words = Text(" ".join(text.split()), style)
@@ -138,7 +138,7 @@ class StoryPrinter:
             console.print(line, soft_wrap=True)
 
     def _short(self, text: str, note: str = "", lines: int = 1) -> str:
-        """Return what fits into so many lines beside a label, with a note after it."""
+        """Return the beginning that fits into so many lines beside a label, and a note after it."""
         room = lines * (self.width - MARGIN - self._label_width - 2) - 4 * (lines - 1)
         return clip(" ".join(text.split()), max(room - cell_len(note), 20)) + note
 
@@ -151,7 +151,7 @@ class StoryPrinter:
 
 
 def program() -> str:
-    """Return how this program is called from here."""
+    """Return the command that starts this program in the current folder."""
     if shutil.which("souffleur"):
         return "souffleur"
     own = Path(sys.executable).with_name("souffleur")

@@ -1,5 +1,0 @@
-"""`python -m souffleur.cli`: the same as `souffleur`."""
-
-from souffleur.cli import main
-
-main()

@@ -1,0 +1,121 @@
+"""Commands that check a store and its settings: doctor, config."""
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from souffleur.cli.console import print_json
+from souffleur.cli.memory import with_memory
+from souffleur.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from souffleur.cli.memory import Memory
+    from souffleur.report.quality import Quality
+    from souffleur.report.report import Finding
+    from souffleur.settings import SettingsInForce
+
+_USUAL_LENGTH = 40
+"""Characters of a value; longer ones move the source behind them."""
+
+
+def doctor(as_json: AsJson = False) -> None:
+    """Check store, model and embedder, and say what to do. Exits with 1 if one is broken.
+
+    Model and embedder are asked once.
+    """
+    from souffleur.cli.report import print_health
+    from souffleur.report.report import Status, health
+
+    async def work(memory: "Memory") -> "tuple[Quality, list[Finding]]":
+        found = [*await _endpoint_findings(), *await _store_findings(memory)]
+        return await memory.report(), found
+
+    quality, others = with_memory(work)
+    state, findings = health(quality, others)
+    if as_json:
+        print_json({"state": str(state), "findings": findings})
+    else:
+        print_health(state, findings)
+    if state is Status.BROKEN:
+        raise typer.Exit(1)
+
+
+async def _endpoint_findings() -> "list[Finding]":
+    """Ask model and embedder once each, and return what is wrong with them."""
+    from souffleur.errors import EmbedderError, EndpointError
+    from souffleur.report.report import Status
+    from souffleur.settings import load_settings
+    from souffleur.wiring import make_endpoints, settings_embedder
+
+    settings, found = load_settings(), []
+    async with make_endpoints(settings, settings_embedder(settings)) as endpoints:
+        if not settings.has_model:
+            advice = "set SOUFFLEUR_BASE_URL, or SOUFFLEUR_API_KEY for OpenAI's own."
+            found.append((Status.WARNING, f"No model judges what is said, it only waits: {advice}"))
+        try:
+            await endpoints.probe()
+        except EndpointError as error:
+            status = Status.WARNING if error.retryable else Status.BROKEN
+            found.append((status, f"The model does not answer, so nothing is judged: {error}"))
+        try:
+            await endpoints.probe_embedder()
+        except EmbedderError as error:
+            found.append((Status.WARNING, f"Memories are found by words alone: {error}"))
+    return found
+
+
+async def _store_findings(memory: "Memory") -> "list[Finding]":
+    """Return what is due though no schedule will do it.
+
+    A process that serves the store warns of it itself.
+    """
+    from souffleur.api import Souffleur
+    from souffleur.report.report import Status
+    from souffleur.service.rule_runs import find_neglect
+
+    if not isinstance(memory, Souffleur):
+        return []
+    settings = memory.settings
+    neglect = await find_neglect(
+        memory.knowledge, settings, memory.clock(), has_model=settings.has_model
+    )
+    return [(Status.WARNING, neglect.text)] if neglect else []
+
+
+def config(as_json: AsJson = False) -> None:
+    """Show the settings in force, and where each comes from; needs no store and no model."""
+    from souffleur.settings import find_settings
+
+    found = find_settings()
+    if as_json:
+        print_json(asdict(found))
+    else:
+        print("\n".join(_format_settings(found)))
+
+
+def _format_settings(found: "SettingsInForce") -> list[str]:
+    """Return a line for each setting, and the remarks about all of them."""
+    from souffleur.settings import NO_MODEL
+
+    shown = [_shown(one.value) for one in found.settings]
+    wide = max(len(one.variable) for one in found.settings)
+    long = min(max(map(len, shown)), _USUAL_LENGTH)
+    lines = [
+        f"{one.variable:{wide}}  {value:{long}}  {one.source}"
+        for one, value in zip(found.settings, shown, strict=True)
+    ]
+    lines += ["", "arguments of Souffleur.open() win over the environment; no .env file is read"]
+    return [*lines, *([] if found.has_model else [NO_MODEL]), *found.unknown]
+
+
+def _shown(value: Any) -> str:
+    """Return a value as its variable would be written.
+
+    >>> _shown(None), _shown(True), _shown("UTC"), _shown(0.0)
+    ('none', 'true', 'UTC', '0.0')
+    """
+    if value is None:
+        return "none"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

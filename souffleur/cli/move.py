@@ -1,0 +1,323 @@
+"""Commands that move memories: backup, restore, export, import, migrate, mirror."""
+
+import asyncio
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from souffleur.cli.console import STANDARD_OUTPUT, plain, print_json, progress
+from souffleur.cli.memory import find_owner, need_no_owner, run_async, stop_on_signal, with_memory
+from souffleur.cli.options import ME, AsJson, User, Yes
+
+if TYPE_CHECKING:
+    from souffleur.cli.memory import Memory
+    from souffleur.integrations.mirror.mirror import Mirror, Synced
+    from souffleur.knowledge.store.backup_file import BackupManifest
+    from souffleur.knowledge.store.export import Exported
+    from souffleur.knowledge.store.importing import Imported
+
+_NOUNS = {
+    "memory": ("memory", "memories"),
+    "quote": ("quotation in another memory", "quotations in other memories"),
+    "entry": ("ledger entry", "ledger entries"),
+    "person": ("introduced user", "introduced users"),
+    "persona": ("introduced persona", "introduced personas"),
+    "preferences": ("user with preferences", "users with preferences"),
+    "upkeep": ("note on a portrait", "notes on portraits"),
+    "run": ("record of a run", "records of runs"),
+    "watermark": ("watermark of a job", "watermarks of jobs"),
+    "spending": ("sum of a day's spending", "sums of a day's spending"),
+}
+_IN_EVERY_STORE = frozenset({"meta", "lease"})
+"""Records that every store has; they are not counted."""
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="The file to write; a former backup is replaced.")],
+    as_json: AsJson = False,
+) -> None:
+    """Save the whole store to one compact, checked file."""
+    made = run_async(_backup(file))
+    _print_file("saved", made, file, as_json=as_json)
+
+
+async def _backup(file: Path) -> "BackupManifest":
+    from datetime import UTC, datetime
+
+    from souffleur.errors import StoreBusyError
+    from souffleur.knowledge.store.backup import save_store
+    from souffleur.settings import load_settings
+    from souffleur.wiring import make_place
+
+    async with find_owner() as owner:
+        if owner:
+            return await owner.backup(file)
+    try:
+        with progress("saving") as step:
+            return await save_store(
+                make_place(load_settings()), file, now=datetime.now(UTC), step=step
+            )
+    except StoreBusyError as error:
+        who = str(error).partition("; ")[0].partition(": ")[0]
+        raise StoreBusyError(f"{who}: stop it first, or call memory.backup in it") from None
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="A file that `store backup` made.")],
+    into: Annotated[
+        Path | None, typer.Option(help="The folder to restore to; default: SOUFFLEUR_PATH.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Restore a backup to an empty place."""
+    from souffleur.knowledge.store.backup import restore as restore_backup
+    from souffleur.settings import load_settings
+    from souffleur.wiring import make_place
+
+    there = {"path": into, "qdrant_url": None} if into else {}
+    place = make_place(load_settings(**there))
+
+    async def work() -> "BackupManifest":
+        if into is None:
+            await need_no_owner()
+        with progress("restoring") as step:
+            return await restore_backup(file, place, step=step)
+
+    made = run_async(work())
+    if as_json:
+        print_json({"store": str(place), **plain(made)})
+    else:
+        print(f"restored to {place}, as of {made.made_at:%Y-%m-%d %H:%M} UTC:")
+        print(format_counts(made.counts))
+
+
+def export(
+    file: Annotated[
+        Path,
+        typer.Argument(help="The file to write, '-' for standard output; an export is replaced."),
+    ],
+    user: Annotated[
+        str | None, typer.Option("--user", "-u", help="Only this user; default: all.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write everything of all users, or of one, as lines of JSON, to be read or imported."""
+
+    async def work(memory: "Memory") -> None:
+        if file == STANDARD_OUTPUT:
+            await _export_to_output(memory, user)
+            return
+        made = await memory.export(file, user_id=user)
+        _print_file("exported", made, file, as_json=as_json)
+
+    with_memory(work)
+
+
+async def _export_to_output(memory: "Memory", user: str | None) -> None:
+    from souffleur.integrations.importers.passing import passing_file
+    from souffleur.settings import load_settings
+
+    def copy(file: Path) -> None:
+        with file.open("rb") as lines:
+            shutil.copyfileobj(lines, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+
+    with passing_file(load_settings().folder, "export.jsonl") as made:
+        await memory.export(made, user_id=user)
+        await asyncio.to_thread(copy, made)
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(help="The file to import: see docs/moving.md.")],
+    source: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            help="Its format: auto, souffleur, mem0, chatgpt, sillytavern or messages.",
+        ),
+    ] = "auto",
+    user: Annotated[
+        str | None,
+        typer.Option(
+            "--user", "-u", help="Import only this user's records; the user of chats without one."
+        ),
+    ] = None,
+    agent: Annotated[
+        str, typer.Option("--agent", "-a", help="The persona with whom chats were held.")
+    ] = "default",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be imported, and what not.")
+    ] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Import records of a file that the store lacks; nothing is overwritten.
+
+    Turns of chats are judged by a model, by the process that serves the store or by
+    `souffleur retry`. The command shows first how many calls that takes, and asks.
+    """
+    from souffleur.integrations.importers.arriving import source_of
+
+    found = source_of(file, source)
+
+    async def take(memory: "Memory", *, dry_run: bool) -> "Imported":
+        return await memory.import_file(
+            file, user_id=user, agent_id=agent, source=found, dry_run=dry_run
+        )
+
+    async def work(memory: "Memory") -> None:
+        if found.is_chat and not (yes or dry_run):
+            tried = await take(memory, dry_run=True)
+            if tried.new:
+                _print_imported(tried)
+                typer.confirm("Take these?", abort=True, err=True)
+        done = await take(memory, dry_run=dry_run)
+        if as_json:
+            print_json(plain(done))
+        else:
+            _print_imported(done)
+
+    with_memory(work)
+
+
+def migrate(
+    to: Annotated[str, typer.Argument(help="An empty folder, or the URL of a Qdrant server.")],
+) -> None:
+    """Copy the whole store for the current embedder and policy; the old store stays."""
+    from souffleur.report.report import MEMORIES, count
+
+    copied = run_async(_migrate(to))
+    name = "SOUFFLEUR_QDRANT_URL" if "://" in to else "SOUFFLEUR_PATH"
+    typer.echo(f"{count(copied, *MEMORIES)} copied; set {name}={to} to use them")
+
+
+async def _migrate(to: str) -> int:
+    from souffleur.knowledge.policy import POLICIES
+    from souffleur.knowledge.store.migration import copy_store
+    from souffleur.settings import load_settings
+    from souffleur.wiring import make_place, settings_embedder
+
+    await need_no_owner()
+    settings = load_settings()
+    there = {"qdrant_url": to} if "://" in to else {"qdrant_url": None, "path": Path(to)}
+    target = make_place(settings.model_copy(update=there))
+    embedder, policy = settings_embedder(settings), POLICIES[settings.policy]
+    with progress("copying") as step:
+        return await copy_store(make_place(settings), target, embedder, policy, step=step)
+
+
+def mirror(
+    folder: Annotated[Path, typer.Argument(help="Folder of the files; it is made if needed.")],
+    user: User = ME,
+    everybody: Annotated[
+        bool, typer.Option("--everybody", help="All users, each in a folder below it.")
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on until stopped, whenever either side changes.")
+    ] = False,
+    removals: Annotated[
+        bool, typer.Option("--removals", help="Forget all memories whose lines are gone.")
+    ] = False,
+) -> None:
+    """Bring memories and the files MEMORY.md and LEARNINGS.md into step, both ways."""
+
+    async def work(memory: "Memory") -> None:
+        mirrors = await _mirrors(memory, folder.expanduser(), None if everybody else user)
+        for whose, one in mirrors.items():
+            _print_synced(whose if everybody else "", await one.sync(removals=removals))
+        if watch:
+            await _watch(list(mirrors.values()))
+
+    with_memory(work)
+
+
+async def _mirrors(memory: "Memory", folder: Path, user: str | None) -> "dict[str, Mirror]":
+    from souffleur.integrations.mirror.keeping import Keeper
+    from souffleur.integrations.mirror.mirror import Mirror
+    from souffleur.knowledge.policy import POLICIES
+    from souffleur.settings import load_settings
+
+    policy = POLICIES[load_settings().policy]
+    if user is not None:
+        return {user: Mirror(memory, folder, user_id=user, policy=policy)}
+    keeper = Keeper(memory, folder, policy)
+    return {one.user_id: keeper.mirror_of(one.user_id) for one in await memory.users()}
+
+
+async def _watch(mirrors: "list[Mirror]") -> None:
+    stopping = stop_on_signal()
+    typer.echo("watching; stop it with an interrupt")
+    tasks = [asyncio.create_task(one.watch()) for one in mirrors]
+    await stopping.wait()
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _print_synced(whose: str, synced: "Synced") -> None:
+    counts = {
+        "added": synced.added,
+        "edited": synced.edited,
+        "forgotten": synced.removed,
+        "restored": synced.restored,
+    }
+    parts = [f"{number} {done}" for done, number in counts.items() if number]
+    if synced.written:
+        parts.append(f"wrote {' and '.join(synced.written)}")
+    typer.echo((f"{whose}: " if whose else "") + ("; ".join(parts) or "nothing to do"))
+    for why in (*synced.aside, *synced.remarks):
+        typer.echo(f"not taken over: {why}", err=True)
+
+
+def _print_file(done: str, made: "BackupManifest | Exported", file: Path, *, as_json: bool) -> None:
+    """Print a file that was written, its size, and the number of its records."""
+    size = file.stat().st_size
+    if as_json:
+        print_json({"file": str(file), "bytes": size, **plain(made)})
+    else:
+        print(f"{done} to {file}, {size / 1e6:,.1f} MB: {format_counts(made.counts)}")
+
+
+def _print_imported(done: "Imported") -> None:
+    """Print the records that were imported, and those that were left out."""
+    print(f"{'would import' if done.dry_run else 'imported'}: {format_counts(done.new)}")
+    if done.known:
+        print(f"there already: {format_counts(done.known)}")
+    for why, number in done.skipped.items():
+        print(f"not taken: {number:,} × {why}")
+    for part in done.unread:
+        print(f"left out: {part}")
+    if done.calls:
+        print(f"to be judged, in about {_format_judging(done)}")
+
+
+def _format_judging(done: "Imported") -> str:
+    """Return the calls, tokens, dollars and days that judging takes, in words."""
+    from souffleur.report.report import count
+
+    parts = [count(done.calls, "call of the model", "calls of the model")]
+    if done.input_tokens:
+        parts.append(f"{done.input_tokens:,} tokens in, {done.output_tokens:,} out")
+        prices = "dollars unknown: set SOUFFLEUR_PRICE_IN and SOUFFLEUR_PRICE_OUT"
+        parts.append(f"${done.dollars:,.2f}" if done.dollars else prices)
+    if done.days:
+        parts.append(f"{count(done.days, 'day', 'days')} within the budgets")
+    return "; ".join(parts)
+
+
+def format_counts(counts: Mapping[str, int]) -> str:
+    """Return the number of records of each kind, in words.
+
+    >>> format_counts({"memory": 2, "turn": 1, "meta": 1})
+    '2 memories, 1 turn'
+    """
+    from souffleur.report.report import count
+
+    nouns: dict[str, Any] = {
+        kind: _NOUNS.get(kind, (kind, f"{kind}s")) for kind in counts if kind not in _IN_EVERY_STORE
+    }
+    return ", ".join(count(counts[kind], *names) for kind, names in nouns.items()) or "nothing"

@@ -69,7 +69,13 @@ from souffleur.knowledge.search.memories import (
 )
 from souffleur.knowledge.store import erasing
 from souffleur.knowledge.store.choices import Choices
-from souffleur.knowledge.store.codecs import fingerprint, masked_reader, to_memories, to_memory
+from souffleur.knowledge.store.codecs import (
+    fingerprint,
+    masked_reader,
+    to_entry,
+    to_memories,
+    to_memory,
+)
 from souffleur.knowledge.store.embedding_anew import fill
 from souffleur.knowledge.store.engine.cache import CachedCollection
 from souffleur.knowledge.store.engine.collection import (
@@ -88,7 +94,7 @@ from souffleur.knowledge.store.erasing import Erased
 from souffleur.knowledge.store.introductions import People, UserSummary, list_users
 from souffleur.knowledge.store.items import Items
 from souffleur.knowledge.store.labels import has
-from souffleur.knowledge.store.ledger import Journal, to_entry
+from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.reading import read_each, read_matching
 from souffleur.knowledge.store.schema import Progress
 from souffleur.knowledge.store.sessions import Sessions

@@ -39,11 +39,17 @@ from souffleur.knowledge.privacy.secrets import mask
 from souffleur.knowledge.proposals import seen
 from souffleur.knowledge.search.embedder import Embedder
 from souffleur.knowledge.store.choices import Choices
-from souffleur.knowledge.store.codecs import embedded_point, fingerprint, to_memories, to_turn
+from souffleur.knowledge.store.codecs import (
+    embedded_point,
+    fingerprint,
+    to_entry,
+    to_memories,
+    to_turn,
+)
 from souffleur.knowledge.store.engine.collection import Collection, Filter, Is, Point
 from souffleur.knowledge.store.introductions import People
 from souffleur.knowledge.store.labels import has
-from souffleur.knowledge.store.ledger import Journal, to_entry
+from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.reading import read_each
 from souffleur.knowledge.store.sessions import Sessions
 from souffleur.knowledge.turn import Turn, TurnState

@@ -22,6 +22,8 @@ from souffleur.knowledge.store.engine.collection import CollectionSchema, Point
 from souffleur.knowledge.store.engine.server import ServerCollection
 from souffleur.knowledge.store.labels import INDEXES
 from souffleur.knowledge.store.ledger import Journal
+from souffleur.knowledge.store.processes.recording import Recorder
+from souffleur.knowledge.store.turns import new_session
 from souffleur.knowledge.turn import TurnState
 from souffleur.parts import Parts
 from souffleur.settings import Settings
@@ -137,7 +139,9 @@ async def assert_judged_once(base: KnowledgeBase, users: Sequence[str]) -> None:
         turns = await base.journal.turns(user_id=user_id)
         assert {turn.state for turn in turns} <= {TurnState.JUDGED}
         entries = await base.journal.entries(user_id)
-        arrivals = await base.journal.calling(partial(base.journal.arrivals, user_id))
+        collection = base.journal.collection
+        recorder = Recorder(collection, partial(new_session, collection), first_seq=0)
+        arrivals = await base.journal.calling(partial(recorder.arrivals, user_id))
         order = [turn.id for turn in sorted(turns, key=arrivals.number)]
         verdicts = {id: {e.verdict_id for e in entries if id in e.turn_ids} for id in order}
         assert {len(found) for found in verdicts.values()} <= {1}, verdicts

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set as Abstra
 from typing import NamedTuple
 
 from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.portrait_rule import PortraitStatus
 from souffleur.knowledge.privacy.groups import Group
 from souffleur.knowledge.search.words import encode_document
@@ -18,6 +19,11 @@ from souffleur.knowledge.turn import Turn, Words
 Vector = tuple[float, ...]
 
 _DERIVED = {"fingerprint"} | LOOKUP_FIELDS
+_OF_DRAFTS = {"fence", "revision", "written_by"}
+"""Fields of an entry that a draft has besides: see `processes.drafts`."""
+_ENTRY_DERIVED = {"type", "seq", "applied", "memory_ids", "expunged", "state"}.union(
+    LOOKUP_FIELDS, _OF_DRAFTS
+)
 
 
 def fingerprint(text: str) -> str:
@@ -147,6 +153,27 @@ def portrait_status_point(status: PortraitStatus) -> Point:
 def to_portrait_status(point: Point) -> PortraitStatus:
     """Return the notes on a portrait from a point. Raises UnreadableError."""
     return read(point, PortraitStatus, derived={"type"})
+
+
+def entry_payload(entry: LedgerEntry, seq: int) -> Payload:
+    """Return the payload of a ledger entry that is not applied yet, with its place `seq`."""
+    derived = {"type": "entry", "seq": seq, "applied": False, "memory_ids": list(entry.memory_ids)}
+    payload = {**entry.model_dump(mode="json"), **derived}
+    return {**payload, **lookup_fields(payload)}
+
+
+def to_entry(point: Point) -> LedgerEntry:
+    """Return the ledger entry of a point. Raises UnreadableError."""
+    return read(point, LedgerEntry, derived=_ENTRY_DERIVED)
+
+
+def seq_of(point: Point) -> tuple[int, int]:
+    """Return the place of a turn or entry, and of an entry its position in the verdict."""
+    seq, position = point.payload.get("seq"), point.payload.get("position")
+    return (
+        seq if isinstance(seq, int) else 0,
+        position if isinstance(position, int) else 0,
+    )
 
 
 def _found_point(id: str, payload: Payload) -> Point:

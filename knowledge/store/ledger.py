@@ -6,8 +6,6 @@ A verdict is written here completely before any memory changes (a redo log): eac
 the memories before and after. After a crash, the same `after` is written again.
 """
 
-import asyncio
-import itertools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
@@ -16,15 +14,14 @@ from typing import Any, TypeVar
 
 from souffleur.errors import NotFoundError
 from souffleur.knowledge.identity import EVERYBODY, sphere_conditions, user_conditions
-from souffleur.knowledge.operation import LedgerEntry, Recorded, Said, derive_id, entry_id, is_id
-from souffleur.knowledge.session import USUAL, Session, WindowRule, segment_id, session_point_id
+from souffleur.knowledge.operation import LedgerEntry, Recorded, Said, derive_id, is_id
+from souffleur.knowledge.session import USUAL, Session, WindowRule
 from souffleur.knowledge.store.codecs import (
-    packed_session_point,
-    segment_point,
-    to_session,
+    entry_payload,
+    seq_of,
+    to_entry,
     to_turn,
     to_words,
-    turn_point,
 )
 from souffleur.knowledge.store.engine.collection import (
     POINTS_PER_PAGE,
@@ -36,49 +33,38 @@ from souffleur.knowledge.store.engine.collection import (
     Order,
     Payload,
     Point,
-    carry_through,
     read_all,
 )
 from souffleur.knowledge.store.labels import (
-    LOOKUP_FIELDS,
     UNCHANGED,
     has,
     has_any,
-    lookup_fields,
 )
-from souffleur.knowledge.store.processes import drafts
-from souffleur.knowledge.store.processes.arrivals import Arrivals
+from souffleur.knowledge.store.processes.alone import Alone
 from souffleur.knowledge.store.processes.leases import UserLeases
-from souffleur.knowledge.store.processes.recording import Change, Recorder
-from souffleur.knowledge.store.reading import read, read_each, read_matching
-from souffleur.knowledge.store.turns import ids_around, recorded, scene_of
+from souffleur.knowledge.store.processes.several import Several
+from souffleur.knowledge.store.processes.writing import Change, Writing
+from souffleur.knowledge.store.reading import read_each, read_matching
 from souffleur.knowledge.text.plain import is_blank
 from souffleur.knowledge.turn import Turn, TurnState, verdict_id
 
 T = TypeVar("T")
 
 META_ID = derive_id("meta")
-MOST_SETTLED = 10_000
-"""Number of users of whom it is remembered that every verdict is applied."""
-_DERIVED = (
-    {"type", "seq", "applied", "memory_ids", "expunged", "state"} | LOOKUP_FIELDS | drafts.DERIVED
-)
 
 
 class Journal:
     """The turns and ledger entries in a collection."""
 
     def __init__(self, collection: Collection, *, last_seq: int) -> None:
-        self.collection = collection
         self._alone = RLock()
         self.leases = UserLeases(collection, first_seq=last_seq)
         """Who judges whom, on a store of several processes."""
-        self._recorder = Recorder(collection, self._new_session, first_seq=last_seq)
-        self._seq = itertools.count(last_seq + 1)
-        self._settled: set[str] = set()
-        """Users of whom every verdict is applied, on a store of this process alone."""
-        self._begun: dict[str, list[str]] = {}
-        """Entries of the verdict that is being applied, of users who were settled before."""
+        self._writing: Writing = (
+            Several(collection, self.leases, last_seq=last_seq)
+            if collection.shared
+            else Alone(collection, lambda: self.lock, last_seq=last_seq)
+        )
         self._watchers: dict[object, Callable[[str], None]] = {}
 
     @classmethod
@@ -86,6 +72,15 @@ class Journal:
         """Open the journal of a collection; numbering continues from its last entry."""
         newest, _ = await collection.scroll(Filter(), limit=1, order=Order("seq", descending=True))
         return cls(collection, last_seq=newest[0].payload["seq"] if newest else 0)
+
+    @property
+    def collection(self) -> Collection:
+        """The collection that is read and written."""
+        return self._writing.collection
+
+    @collection.setter
+    def collection(self, collection: Collection) -> None:
+        self._writing.collection = collection
 
     @property
     def lock(self) -> AbstractContextManager[object]:
@@ -104,34 +99,14 @@ class Journal:
         same id with different words becomes the next version, which is judged again. The turn, the
         window that contains it and the segments that leave the window are one write.
         """
-        if self.collection.shared:
-            return self._recorder.record(turn, rule)
-        with self.lock:
-            found = {point.id: point for point in self.collection.get_now(ids_around(turn))}
-            scene = scene_of(turn, found)
-            if scene.is_known or scene.unwanted:
-                return None
-            seq = 0 if scene.old else next(self._seq)
-            kept, session, segments = recorded(scene, seq, rule, self._new_session)
-            points = [turn_point(kept), packed_session_point(session)]
-            self.collection.put_now([*points, *map(segment_point, segments)])
-            return kept
+        return self._writing.record(turn, rule)
 
     def change_session(self, id: str, change: Change) -> Session | None:
         """Write what `change` makes of a session, with the segments that leave it.
 
         Returns the session, or `None` if there is none or `change` makes nothing of it.
         """
-        if self.collection.shared:
-            return self._recorder.change_session(id, change)
-        with self.lock:
-            found = self.collection.get_now([id])
-            changed = change(to_session(found[0])) if found else None
-            if changed is None:
-                return None
-            session, segments = changed
-            self.collection.put_now([packed_session_point(session), *map(segment_point, segments)])
-            return session
+        return self._writing.change_session(id, change)
 
     async def waiting(
         self, user_id: str, *, limit: int | None = None, after: int = 0
@@ -143,29 +118,18 @@ class Journal:
         """
         pending = TurnState.PENDING
         found = await self.turns(state=pending, user_id=user_id, limit=limit, after=after)
-        if not self.collection.shared or not found:
-            return found
-        return await self.calling(lambda: self._recorder.in_order(user_id, found))
-
-    def arrivals(self, user_id: str) -> Arrivals:
-        """Return the list of a user's turns, on a store of several processes."""
-        return self._recorder.arrivals(user_id)
+        return await self._writing.in_order(user_id, found)
 
     async def raise_numbers(self, user_id: str, *, turn: int, entry: int) -> None:
         """Have what comes of a user be numbered after records that were made elsewhere.
 
         Turns up to the number `turn` count as arrived.
         """
-        if self.collection.shared:
-            await self.calling(lambda: self._recorder.raise_number(user_id, turn))
-            await self.leases.raise_number(user_id, entry)
-            return
-        with self.lock:
-            self._seq = itertools.count(max(next(self._seq), turn + 1, entry + 1))
+        await self._writing.raise_numbers(user_id, turn=turn, entry=entry)
 
     async def calling(self, call: Callable[[], T]) -> T:
         """Call what asks the store without an event loop, in a thread if it takes long."""
-        return await carry_through(asyncio.to_thread(call)) if self.collection.shared else call()
+        return await self._writing.call(call)
 
     async def turn(self, point_id: str) -> Turn:
         """Return a turn by the id of its point. Raises NotFoundError."""
@@ -214,7 +178,7 @@ class Journal:
         )
         page, _ = await self.collection.scroll(wanted, limit=limit, order=Order("seq"))
         users = dict.fromkeys(str(point.payload.get("user_id", "")) for point in page)
-        last = max((_seq(point)[0] for point in page), default=after)
+        last = max((seq_of(point)[0] for point in page), default=after)
         more = last if len(page) == limit else None
         return [user_id for user_id in users if not is_blank(user_id)], more
 
@@ -223,7 +187,7 @@ class Journal:
         waiting = Filter((Is("type", "turn"), Is("state", TurnState.PENDING)))
         users: dict[str, int] = {}
         for point in await read_all(self.collection, waiting):
-            user_id, (seq, _) = str(point.payload.get("user_id", "")), _seq(point)
+            user_id, (seq, _) = str(point.payload.get("user_id", "")), seq_of(point)
             if not is_blank(user_id):
                 users[user_id] = max(seq, users.get(user_id, 0))
         return users
@@ -284,41 +248,23 @@ class Journal:
         Raises LeaseLostError if the running task judges the user and another process has taken the
         lease meanwhile; then nothing holds.
         """
-        if self.collection.shared and entries:
-            user_id, name = entries[0].user_id, entries[0].verdict_id
-            payloads = {entry.id: self._entry_payload(entry, 0) for entry in entries}
-            await drafts.write_drafts(self.collection, user_id, payloads, entries[0].at)
-            await self._promote(list(payloads), await self.leases.commit(user_id, name))
-            return
-        for user_id in self._settled & {entry.user_id for entry in entries}:
-            self._settled.discard(user_id)
-            self._begun[user_id] = [entry.id for entry in entries]
-        await self.collection.put(
-            [Point(entry.id, self._entry_payload(entry, next(self._seq))) for entry in entries]
-        )
+        await self._writing.write(entries)
 
     async def settle(self, entries: Sequence[LedgerEntry]) -> None:
         """Mark the entries of a verdict as applied."""
         await self.collection.merge_payload([entry.id for entry in entries], {"applied": True})
-        if self.collection.shared and entries:
-            await self.leases.note_done(entries[0].user_id, entries[0].verdict_id)
+        await self._writing.note_applied(entries)
         for user_id in {entry.user_id for entry in entries}:
-            if self._begun.pop(user_id, None) == [entry.id for entry in entries]:
-                self._settled.add(user_id)
             self.tell(user_id)
 
     def read_anew(self) -> None:
         """Look in the store again for verdicts that are not applied: others were written to it."""
-        self._settled.clear()
-        self._begun.clear()
+        self._writing.read_anew()
 
     def tell(self, user_id: str) -> None:
         """Call what watches: something of a user has changed."""
         for seen in list(self._watchers.values()):
             seen(user_id)
-
-    async def _promote(self, ids: Sequence[str], seq: int) -> None:
-        await self.collection.merge_payload(ids, {"type": "entry", "seq": seq})
 
     async def is_settled(self, entry_id: str) -> bool:
         """Return whether an entry is applied, by whichever process."""
@@ -335,7 +281,7 @@ class Journal:
 
     async def rewrite(self, entry: LedgerEntry) -> None:
         """Rewrite an entry whose op could not be carried out, or was undone."""
-        payload = self._entry_payload(entry, 0)
+        payload = entry_payload(entry, 0)
         del payload["seq"], payload["applied"]
         await self.collection.merge_payload([entry.id], payload)
 
@@ -359,48 +305,7 @@ class Journal:
         Incompletely written verdicts are deleted first. A verdict with an entry that cannot be read
         is left as it is. On a store of several processes, the users' leases name the verdicts.
         """
-        wanted = Filter((Is("type", "entry"), Is("applied", False), *user_conditions(user_id)))
-        if self.collection.shared:
-            return await self._open_verdicts(user_id)
-        if user_id in self._settled:
-            return []
-        found = await read_all(self.collection, wanted)
-        if user_id is not None and not found:
-            if len(self._settled) >= MOST_SETTLED:
-                self._settled.clear()
-            self._settled.add(user_id)
-        found.sort(key=_seq)
-        groups: dict[str, list[Point]] = {}
-        for point in found:
-            groups.setdefault(str(point.payload.get("verdict_id")), []).append(point)
-        whole = []
-        for name, group in groups.items():
-            entries = read_each(group, to_entry)
-            if len(entries) < len(group):
-                continue
-            if await self._is_whole(name, entries):
-                whole.append(entries)
-            else:
-                await self.collection.delete([entry.id for entry in entries])
-        return whole
-
-    async def _open_verdicts(self, user_id: str | None) -> list[list[LedgerEntry]]:
-        leases = self.leases
-        if user_id is None:  # everybody
-            found = await leases.with_open_verdicts()
-        else:
-            found = [await leases.read(user_id)]
-        whole = []
-        for lease in found:
-            for verdict in lease.open:
-                points = await drafts.read_verdict(self.collection, verdict.id)
-                entries = read_each(points, to_entry)
-                if all(point.payload["applied"] for point in points):
-                    await leases.note_done(lease.user_id, verdict.id)
-                elif len(entries) == len(points):
-                    await self._promote([point.id for point in points], verdict.seq)
-                    whole.append(entries)
-        return whole
+        return await self._writing.unsettled(user_id)
 
     async def entry(self, entry_id: str) -> LedgerEntry:
         """Return a ledger entry by its id. Raises NotFoundError."""
@@ -435,7 +340,7 @@ class Journal:
         must += [has_any("turn_ids", turn_ids)] if turn_ids is not None else []
         must += [Is("state", "waits")] if waits else []
         found = await read_all(self.collection, Filter(tuple(must)))
-        return read_each(sorted(found, key=_seq), to_entry)
+        return read_each(sorted(found, key=seq_of), to_entry)
 
     async def recorded(
         self,
@@ -455,7 +360,7 @@ class Journal:
         must += [has("turn_ids", turn_id)] if turn_id else []
         order = Order("seq", descending=newest_first)
         found, _ = await self.collection.scroll(Filter(tuple(must)), limit=limit, order=order)
-        return read_each(found, lambda point: Recorded(seq=_seq(point)[0], entry=to_entry(point)))
+        return read_each(found, lambda point: Recorded(seq=seq_of(point)[0], entry=to_entry(point)))
 
     async def meta(self) -> Payload | None:
         """Return what the store was made with; `None` if it is new."""
@@ -473,47 +378,3 @@ class Journal:
         kept = {key: value for key, value in latest.items() if key not in drop}
         await self.set_meta(kept)
         return kept
-
-    async def _is_whole(self, verdict_id: str, unapplied: Sequence[LedgerEntry]) -> bool:
-        """Return whether all entries of a verdict are there, applied or not."""
-        of = unapplied[0].of
-        if len(unapplied) == of:
-            return True
-        ids = [entry_id(verdict_id, position) for position in range(of)]
-        return len(await self.collection.get(ids)) == of
-
-    def _new_session(self, turn: Turn) -> Session:
-        """Return a new session; segment numbers continue after those of an earlier session."""
-        id = session_point_id(turn.user_id, turn.session_id, turn.sphere)
-        left = 0
-        while self.collection.get_now([segment_id(id, left)]):
-            left += 1
-        return Session(
-            id=id,
-            user_id=turn.user_id,
-            sphere=turn.sphere,
-            session_id=turn.session_id,
-            since=turn.at,
-            at=turn.at,
-            segments=left,
-        )
-
-    @staticmethod
-    def _entry_payload(entry: LedgerEntry, seq: int) -> Payload:
-        payload = entry.model_dump(mode="json")
-        derived = {"type": "entry", "seq": seq, "applied": False}
-        payload |= {**derived, "memory_ids": list(entry.memory_ids)}
-        return {**payload, **lookup_fields(payload)}
-
-
-def to_entry(point: Point) -> LedgerEntry:
-    """Return the ledger entry of a point. Raises UnreadableError."""
-    return read(point, LedgerEntry, derived=_DERIVED)
-
-
-def _seq(point: Point) -> tuple[int, int]:
-    seq, position = point.payload.get("seq"), point.payload.get("position")
-    return (
-        seq if isinstance(seq, int) else 0,
-        position if isinstance(position, int) else 0,
-    )

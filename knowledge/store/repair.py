@@ -24,6 +24,7 @@ from souffleur.knowledge.operation import (
 from souffleur.knowledge.people import to_person, to_persona
 from souffleur.knowledge.preferences import to_preferences
 from souffleur.knowledge.store.codecs import (
+    to_entry,
     to_memories,
     to_memory,
     to_portrait_status,
@@ -33,7 +34,6 @@ from souffleur.knowledge.store.codecs import (
 )
 from souffleur.knowledge.store.engine.collection import Collection, Filter, Point, read_pages
 from souffleur.knowledge.store.items import to_item
-from souffleur.knowledge.store.ledger import to_entry
 from souffleur.knowledge.store.processes.arrivals import to_arrivals
 from souffleur.knowledge.store.processes.leases import to_user_lease
 from souffleur.knowledge.store.runs import run_log, spending, watermarks

@@ -27,6 +27,7 @@ from souffleur.knowledge.search.embedder import Embedder
 from souffleur.knowledge.search.words import encode_document
 from souffleur.knowledge.store.codecs import (
     embedded_point,
+    to_entry,
     to_memories,
     to_memory,
     to_point,
@@ -42,7 +43,7 @@ from souffleur.knowledge.store.engine.collection import (
     read_all,
     read_pages,
 )
-from souffleur.knowledge.store.ledger import Journal, to_entry
+from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.reading import READ_AT_ONCE, read, read_each, read_matching
 from souffleur.knowledge.store.sessions import Sessions
 

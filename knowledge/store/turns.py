@@ -1,4 +1,4 @@
-"""Recording: what a turn changes in its session, as it is written. Pure."""
+"""What a turn changes in its session as it is recorded."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -6,9 +6,16 @@ from dataclasses import dataclass
 from souffleur.knowledge.identity import COMMON, own_sphere
 from souffleur.knowledge.people import persona_id, to_persona
 from souffleur.knowledge.preferences import preferences_id, to_preferences
-from souffleur.knowledge.session import Segment, Session, WindowRule, append_turn, session_point_id
+from souffleur.knowledge.session import (
+    Segment,
+    Session,
+    WindowRule,
+    append_turn,
+    segment_id,
+    session_point_id,
+)
 from souffleur.knowledge.store.codecs import to_session, to_turn
-from souffleur.knowledge.store.engine.collection import Point
+from souffleur.knowledge.store.engine.collection import Collection, Point
 from souffleur.knowledge.store.reading import read_each
 from souffleur.knowledge.turn import Turn, digest_of
 
@@ -42,6 +49,23 @@ class Scene:
         """Whether the turn is in the window of its session."""
         held = self.session.window if self.session else ()
         return any(one.id == self.turn.id for one in held)
+
+
+def new_session(collection: Collection, turn: Turn) -> Session:
+    """Return a new session for a turn; segment numbers continue after those of an earlier one."""
+    id = session_point_id(turn.user_id, turn.session_id, turn.sphere)
+    left = 0
+    while collection.get_now([segment_id(id, left)]):
+        left += 1
+    return Session(
+        id=id,
+        user_id=turn.user_id,
+        sphere=turn.sphere,
+        session_id=turn.session_id,
+        since=turn.at,
+        at=turn.at,
+        segments=left,
+    )
 
 
 def ids_around(turn: Turn) -> list[str]:

@@ -13,6 +13,7 @@ from souffleur.errors import MessageError, NotFoundError
 from souffleur.knowledge.forgetting.subject import Subject
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Actor, ActorKind, Forget
+from souffleur.knowledge.store.codecs import entry_payload
 from souffleur.knowledge.store.processes.drafts import write_drafts
 from souffleur.knowledge.store.topics import PURGE, Stage as At, make_order, receipt
 from souffleur.service.rule_runs import run_purge
@@ -269,7 +270,7 @@ async def test_a_receipt_that_a_death_left_behind_on_a_server(decided: bool) -> 
     if decided:
         await base.journal.write([entry])
     else:
-        left = {entry.id: base.journal._entry_payload(entry, 0)}
+        left = {entry.id: entry_payload(entry, 0)}
         await write_drafts(base.journal.collection, "ann", left, NOW)
     assert (await base.removals.close(order)).stage is At.FILES
     assert [one.id for one in await base.journal.entries("ann")] == [entry.id]

@@ -22,8 +22,6 @@ from souffleur.knowledge.store.engine.collection import (
 from souffleur.knowledge.store.processes.leases import fence_of
 
 DRAFT = "draft"
-DERIVED = frozenset({"fence", "revision", "written_by"})
-"""Fields of an entry that a draft has besides."""
 ABANDONED = timedelta(minutes=10)
 """Age of a draft that nobody will decide on any more."""
 

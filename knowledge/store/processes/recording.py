@@ -1,6 +1,6 @@
 """Recording of turns on a store to which several processes write at once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from uuid import uuid4
 
 from souffleur.errors import StoreError
@@ -19,6 +19,7 @@ from souffleur.knowledge.store.processes.arrivals import (
     arrivals_point,
     to_arrivals,
 )
+from souffleur.knowledge.store.processes.writing import Change
 from souffleur.knowledge.store.reading import read_each
 from souffleur.knowledge.store.turns import (
     NewSession,
@@ -35,8 +36,6 @@ MAX_ATTEMPTS = 100
 
 SEGMENTS_LOOKED_AT = 50
 """Number of segments that are looked through for a turn that has left its window unlisted."""
-
-Change = Callable[[Session], tuple[Session, list[Segment]] | None]
 
 
 class Recorder:

@@ -1,0 +1,133 @@
+"""Writing to a store that this process has alone: what it remembers is what is stored."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from souffleur.knowledge.identity import user_conditions
+from souffleur.knowledge.operation import LedgerEntry, entry_id
+from souffleur.knowledge.session import Session, WindowRule
+from souffleur.knowledge.store.codecs import (
+    entry_payload,
+    packed_session_point,
+    segment_point,
+    seq_of,
+    to_entry,
+    to_session,
+    turn_point,
+)
+from souffleur.knowledge.store.engine.collection import Collection, Filter, Is, Point, read_all
+from souffleur.knowledge.store.processes.writing import Change, Lock
+from souffleur.knowledge.store.reading import read_each
+from souffleur.knowledge.store.turns import ids_around, new_session, recorded, scene_of
+from souffleur.knowledge.turn import Turn
+
+T = TypeVar("T")
+
+MOST_SETTLED = 10_000
+"""Number of users of whom it is remembered that every verdict is applied."""
+
+
+class Alone:
+    """Writes as `writing.Writing` says, and numbers turns and entries itself."""
+
+    def __init__(self, collection: Collection, lock: Lock, *, last_seq: int) -> None:
+        self.collection = collection
+        self._lock = lock
+        self._seq = itertools.count(last_seq + 1)
+        self._settled: set[str] = set()
+        """Users of whom every verdict is applied."""
+        self._begun: dict[str, list[str]] = {}
+        """Entries of the verdict that is being applied, of users who were settled before."""
+
+    def record(self, turn: Turn, rule: WindowRule) -> Turn | None:
+        """Write a turn, its window and the segments that leave it in one record of the log."""
+        with self._lock():
+            found = {point.id: point for point in self.collection.get_now(ids_around(turn))}
+            scene = scene_of(turn, found)
+            if scene.is_known or scene.unwanted:
+                return None
+            seq = 0 if scene.old else next(self._seq)
+            kept, session, segments = recorded(scene, seq, rule, self._new_session)
+            points = [turn_point(kept), packed_session_point(session)]
+            self.collection.put_now([*points, *map(segment_point, segments)])
+            return kept
+
+    def change_session(self, id: str, change: Change) -> Session | None:
+        """Write what `change` makes of a session; return it, or `None` if it makes nothing."""
+        with self._lock():
+            found = self.collection.get_now([id])
+            changed = change(to_session(found[0])) if found else None
+            if changed is None:
+                return None
+            session, segments = changed
+            self.collection.put_now([packed_session_point(session), *map(segment_point, segments)])
+            return session
+
+    async def in_order(self, user_id: str, turns: Sequence[Turn]) -> list[Turn]:
+        """Return the turns as they are: their numbers are their order."""
+        return list(turns)
+
+    async def raise_numbers(self, user_id: str, *, turn: int, entry: int) -> None:
+        """Give what comes of anybody numbers above `turn` and `entry`."""
+        with self._lock():
+            self._seq = itertools.count(max(next(self._seq), turn + 1, entry + 1))
+
+    async def call(self, work: Callable[[], T]) -> T:
+        """Call work at once: the engine is in this process."""
+        return work()
+
+    async def write(self, entries: Sequence[LedgerEntry]) -> None:
+        """Write the entries of a verdict in one record of the log."""
+        for user_id in self._settled & {entry.user_id for entry in entries}:
+            self._settled.discard(user_id)
+            self._begun[user_id] = [entry.id for entry in entries]
+        await self.collection.put(
+            [Point(entry.id, entry_payload(entry, next(self._seq))) for entry in entries]
+        )
+
+    async def note_applied(self, entries: Sequence[LedgerEntry]) -> None:
+        """Remember that every verdict of the user is applied, if it was so before this one."""
+        for user_id in {entry.user_id for entry in entries}:
+            if self._begun.pop(user_id, None) == [entry.id for entry in entries]:
+                self._settled.add(user_id)
+
+    async def unsettled(self, user_id: str | None) -> list[list[LedgerEntry]]:
+        """Return the verdicts that are not fully applied; delete those that are not whole."""
+        if user_id in self._settled:
+            return []
+        unapplied = (Is("type", "entry"), Is("applied", False), *user_conditions(user_id))
+        found = await read_all(self.collection, Filter(unapplied))
+        if user_id is not None and not found:
+            if len(self._settled) >= MOST_SETTLED:
+                self._settled.clear()
+            self._settled.add(user_id)
+        groups: dict[str, list[Point]] = {}
+        for point in sorted(found, key=seq_of):
+            groups.setdefault(str(point.payload.get("verdict_id")), []).append(point)
+        whole = []
+        for verdict_id, group in groups.items():
+            entries = read_each(group, to_entry)
+            if len(entries) < len(group):
+                continue
+            if await self._is_whole(verdict_id, entries):
+                whole.append(entries)
+            else:
+                await self.collection.delete([entry.id for entry in entries])
+        return whole
+
+    def read_anew(self) -> None:
+        """Drop what is remembered of verdicts that are applied."""
+        self._settled.clear()
+        self._begun.clear()
+
+    async def _is_whole(self, verdict_id: str, unapplied: Sequence[LedgerEntry]) -> bool:
+        """Return whether all entries of a verdict are there, applied or not."""
+        of = unapplied[0].of
+        if len(unapplied) == of:
+            return True
+        ids = [entry_id(verdict_id, position) for position in range(of)]
+        return len(await self.collection.get(ids)) == of
+
+    def _new_session(self, turn: Turn) -> Session:
+        return new_session(self.collection, turn)

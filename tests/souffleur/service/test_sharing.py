@@ -5,7 +5,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from qdrant_client import QdrantClient
@@ -15,7 +15,6 @@ from souffleur.errors import LeaseLostError, StoreError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.session import WindowRule
 from souffleur.knowledge.store.engine.collection import Collection
-from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.processes.leases import UserLease
 from souffleur.knowledge.turn import TurnState
 from souffleur.parts import Parts
@@ -172,13 +171,13 @@ async def test_observing_holds_the_loop_no_longer_than_a_moment(tmp_path: Path) 
 
 
 class CutOff:
-    """A collection whose records cannot be read or written by their ids."""
+    """A collection that cannot be read by filters."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
 
     def __getattr__(self, name: str) -> Any:
-        if name in {"get", "get_now", "swap_now"}:
+        if name == "scroll":
             raise StoreError("the server is out of reach")
         return getattr(self._collection, name)
 
@@ -190,8 +189,8 @@ async def test_a_start_that_fails_leaves_nothing_running(tmp_path: Path) -> None
     left.close()
     client = QdrantClient(":memory:")
     base = await open_shared(client)
-    talk: Any = CutOff(base.journal.collection)
-    cut_off = KnowledgeBase(base.memories, Journal(talk, last_seq=0), base.embedder, base.policy)
+    memories = cast(Collection, CutOff(base.memories))
+    cut_off = KnowledgeBase(memories, base.journal, base.embedder, base.policy)
     before = asyncio.all_tasks()
     with pytest.raises(StoreError, match="out of reach"):
         await Souffleur(Parts(cut_off), Settings(path=tmp_path)).start()

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -104,9 +105,6 @@ if TYPE_CHECKING:
 
 G = TypeVar("G", "Erased", "Forgotten")
 
-RETELL_SECONDS = 60.0
-"""Seconds that a model has to write episodes and portraits anew, when something is forgotten."""
-
 
 class Souffleur:
     """Memory for a companion.
@@ -151,9 +149,8 @@ class Souffleur:
     ) -> "Opening":
         """Open the store and resume waiting turns; `await` it, or use it with `async with`.
 
-        `overrides` are settings by name, also `embedder` if it is a string. `chat` replaces the
-        configured model endpoint, any other `embedder` the configured embedder. The environment is
-        read only if `settings` is not given. Raises SettingsError for an override that is not a
+        `overrides` are settings by name; `chat` and `embedder` replace the configured ones. The
+        environment is read only if `settings` is not given. Raises SettingsError for an unknown
         setting, StoreBusyError if another process uses the path, StoreMismatchError if the data
         were made with another embedder.
         """
@@ -175,9 +172,8 @@ class Souffleur:
         """Return what to remember for the reply to `text`. Never raises: see `Recall.error`.
 
         `text` may be content parts or a message, as for `observe`. All personas share what is known
-        of a user, except those that know only what they were told themselves: see
-        `introduce_persona`. With `incognito` nothing is looked up, nor if the user prefers that:
-        see `set_preferences`.
+        of a user, except those with `knows="own"` (see `introduce_persona`). With `incognito`, in
+        the call or in the user's preferences, nothing is looked up.
         """
         if incognito:
             return Recall()
@@ -244,17 +240,13 @@ class Souffleur:
     ) -> Receipt:
         """Store a turn durably, and have it judged in the background. Never raises.
 
-        `user` and `assistant` are texts, lists of content parts, or messages (see `remember`). The
-        same `turn_id` with the same words is one turn. With another reply (swipe, regenerate), the
-        changes made for the first are undone, if nothing was made of them since, and the turn is
-        judged again. `whisper` is the recall
-        that the reply was written with, or its `judgeable_ids`, which may come from another
-        process; by default, the latest recall of the session in this process. `rewound` are ids of
-        turns of the session that the talk went back over: they count as not said, and what they
-        brought is undone.
-        May be called from any thread. With `incognito` nothing is stored, nor if the user prefers
-        that: see `set_preferences`. A secret in `turn_id` is stored as a hash; other ids are stored
-        as they are.
+        May be called from any thread. `user` and `assistant` are texts, lists of content parts, or
+        messages (see `remember`). The same `turn_id` with the same words is one turn; with another
+        reply (swipe, regenerate), the changes of the first are undone where nothing else rests on
+        them, and the turn is judged again. `whisper` is the recall for this reply, or its
+        `judgeable_ids`; by default, the latest recall of the session in this process. `rewound` are
+        ids of turns that the talk went back over: they count as not said, and their changes are
+        undone. With `incognito` nothing is stored. A secret in `turn_id` is stored as a hash.
         """
         name = self._stored_id(turn_id) if turn_id else uuid.uuid4().hex
         try:
@@ -315,9 +307,9 @@ class Souffleur:
     ) -> bool:
         """End a session: the turns left in its window become an episode. Never raises.
 
-        A persona that knows only its own must be named: its talk is a separate session. Returns
-        whether any turns were left; on a server that is not known yet, and `True`. A silence of
-        `settings.idle_minutes` ends a session as well.
+        Returns whether any turns were left; on a server, where that is not known yet, `True`. A
+        silence of `settings.idle_minutes` ends a session as well. Name a persona with
+        `knows="own"`: its talk is a separate session.
         """
         try:
             self._check_not_forked()
@@ -357,14 +349,11 @@ class Souffleur:
         """Remember a sentence as it is, or have messages judged now, whatever the cadence.
 
         A sentence is refused if it is known or a secret. Messages are those of OpenAI or LangChain,
-        or pairs such as ("user", "hi"); system and tool messages are left out, an image becomes
-        "[image]" (docs/messages.md). They are observed as turns of the session, each once, however
-        often they are given; without a model they wait. `at` is a datetime, an ISO 8601 string, or
-        seconds or milliseconds since 1970. Raises MessageError for an invalid message, sentence or
-        time; EndpointError or EmbedderError if nothing can be judged now, in which case the
-        messages are stored and wait; AnswerError if the model's answers cannot be used, in which
-        case they are stored and set aside. Raises MemoryOffError if the user wants nothing to be
-        stored.
+        or pairs such as ("user", "hi"): see docs/messages.md. Each is observed once as part of a
+        turn, however often it is given; without a model, turns wait. `at` is a datetime, an ISO
+        8601 string, or seconds or milliseconds since 1970. Raises MessageError for an invalid
+        message, sentence or time; EndpointError or EmbedderError if the stored turns must wait;
+        AnswerError if they were set aside; MemoryOffError if the user wants nothing to be stored.
         """
         await self._need_memory(user_id)
         if isinstance(what, str):
@@ -428,7 +417,7 @@ class Souffleur:
         at: Moment | None = None,
         limit: int = 8,
     ) -> Past:
-        """Find what was talked about at the time a text names ("上周", "last time"), or its topic.
+        """Return the talk of the time that a text names ("上周", "last time"), or about its topic.
 
         Calls no model. Finds nothing for a user who prefers that: see `set_preferences`. Raises
         MessageError if `text` is not a string, StoreError, EmbedderError.
@@ -462,7 +451,7 @@ class Souffleur:
         )
 
     async def preferences(self, *, user_id: str) -> Preferences:
-        """Return what a user wants of the memory."""
+        """Return a user's preferences."""
         return await self.knowledge.choices.find(user_id)
 
     async def set_preferences(
@@ -474,12 +463,11 @@ class Souffleur:
         show_references: bool | None = None,
         incognito: bool | None = None,
     ) -> Preferences:
-        """Set what a user wants of the memory; `None` leaves a value as it was.
+        """Set a user's preferences; `None` leaves a value as it was.
 
-        Without `memory`, nothing is read, stored or judged until it is on again; what is stored
-        stays. Without `auto_extract`, what is judged waits to be confirmed: see `proposals`. With
-        `show_references`, a recall has them. With `incognito`, every turn is. Raises SettingsError
-        for an invalid value.
+        With `memory` off, nothing is read, stored or judged, and nothing stored is lost. With
+        `auto_extract` off, changes wait to be confirmed: see `proposals`. `show_references` adds
+        references to a recall; `incognito` makes every turn so. Raises SettingsError.
         """
         fields = {"memory": memory, "auto_extract": auto_extract}
         fields |= {"show_references": show_references, "incognito": incognito}
@@ -501,8 +489,8 @@ class Souffleur:
     ) -> PersonaCard:
         """Set a persona's display name and what it knows; otherwise as `introduce`.
 
-        With `knows="own"`, no other persona knows what this one is told from now on, and it knows
-        only what `share` releases of what the others are told. Earlier memories stay as they are.
+        With `knows="own"`, it shares neither its own memories nor those of others from now on,
+        except those that `share` releases. Earlier memories stay as they are.
         """
         people, now = self.knowledge.people, self.clock()
         known = await self.knowledge.count(agent_id=agent_id)
@@ -578,7 +566,7 @@ class Souffleur:
         return self.parts.has_model
 
     async def run(self, name: str, options: "RunOptions | None" = None) -> "RunResult":
-        """Run what is due now of one kind.
+        """Do one kind of scheduled run now.
 
         `name` is decay, review, consolidate, profile, contradictions, cues, boundaries, purge or
         report. Raises SettingsError for another name, or if a model is needed and none is
@@ -632,7 +620,7 @@ class Souffleur:
         """Confirm, for the user, a proposal or a memory, by the id of either.
 
         A confirmed memory is verified, and becomes active if it was pending. Raises NotFoundError
-        for what is neither, or was answered already.
+        for any other id, or if it was answered already.
         """
         if await self._is_proposal(id, user_id):
             by, now = Actor(who=ActorKind.USER), self.clock()
@@ -645,8 +633,8 @@ class Souffleur:
     async def reject(self, id: str, *, user_id: str) -> LedgerEntry:
         """Reject, for the user, a proposal or a memory; a rejected memory is forgotten.
 
-        Raises UndoError for a new memory that was agreed to already, NotFoundError for what is
-        neither, or was answered already.
+        Raises UndoError for a new memory that was confirmed already, NotFoundError for any other
+        id, or if it was answered already.
         """
         if await self._is_proposal(id, user_id):
             return await self._service.do(lambda: self.knowledge.decline(id, user_id=user_id))
@@ -657,22 +645,23 @@ class Souffleur:
         return (await self._decide([op], user_id, "default", None))[0]
 
     async def confirm_all(self, *, user_id: str) -> LedgerEntries:
-        """Confirm all proposals of a user, oldest first; return what came of them.
+        """Confirm all proposals of a user, oldest first; return the ledger entries.
 
-        One whose memory was changed meanwhile goes on waiting.
+        A proposal whose memory was changed meanwhile goes on waiting.
         """
-        done = []
-        for proposal in await self.proposals(user_id=user_id):
-            with suppress(UndoError, NotFoundError):
-                done.append(await self.confirm(proposal.id, user_id=user_id))
-        return done
+        return await self._answer_all(self.confirm, user_id)
 
     async def reject_all(self, *, user_id: str) -> LedgerEntries:
-        """Reject all proposals of a user; return what came of them."""
+        """Reject all proposals of a user; return the ledger entries."""
+        return await self._answer_all(self.reject, user_id)
+
+    async def _answer_all(
+        self, answer: Callable[..., Awaitable[LedgerEntry]], user_id: str
+    ) -> LedgerEntries:
         done = []
         for proposal in await self.proposals(user_id=user_id):
             with suppress(UndoError, NotFoundError):
-                done.append(await self.reject(proposal.id, user_id=user_id))
+                done.append(await answer(proposal.id, user_id=user_id))
         return done
 
     async def _added_by(self, id: str, user_id: str) -> str:
@@ -746,9 +735,9 @@ class Souffleur:
     async def export(self, file: str | Path, *, user_id: str | None = None) -> "Exported":
         """Write everything of a user, or of all, to a file of JSON lines; return what is in it.
 
-        Memories with their history, turns, sessions, episodes, portraits, what is introduced: see
-        docs/moving.md. The memory may be used meanwhile; a former export of that name is replaced.
-        Raises NotFoundError if there is nothing, TransferError if the file cannot be made there.
+        The memory may be used meanwhile; a former file of that name is replaced. See
+        docs/moving.md. Raises NotFoundError if there is nothing, TransferError if the file cannot
+        be made there.
         """
         from souffleur.knowledge.store.export import export_file
 
@@ -764,16 +753,14 @@ class Souffleur:
         source: "ImportSource | str" = "auto",
         dry_run: bool = False,
     ) -> "Imported":
-        """Take what is in a file and not in the store; return what was taken and what was not.
+        """Import the records of a file that the store does not have; return the numbers.
 
-        The file is read as a whole before anything is written. Nothing is overwritten: importing
-        twice is importing once, and an import that was interrupted goes on where it was. `user_id`
-        refuses an export with records of others; of mem0's memories only theirs are taken, and
-        those that name nobody. Chats need it: their turns are observed at their own times, as held
-        with `agent_id`, and judged in the background. Of chats and of mem0's memories, a part that
-        cannot be read is left out and named in `unread`. With `dry_run` nothing is written.
-        Raises TransferError, which names the line, if an export has anything wrong or the file is
-        nothing of that kind; NotFoundError, StoreMismatchError, MemoryOffError.
+        The whole file is read before anything is written. Nothing is overwritten, and an import
+        that was interrupted goes on where it was. With `user_id`, an export with records of others
+        is refused; of mem0's memories, those of others are left out. Chats need `user_id`: their
+        turns are observed at their own times with `agent_id`, and judged in the background. Parts
+        of chats and of mem0's memories that cannot be read are named in `unread`. Raises
+        TransferError, which names the line; NotFoundError, StoreMismatchError, MemoryOffError.
         """
         from souffleur.integrations.importers.arriving import source_of, take_chats, take_file
 
@@ -835,37 +822,35 @@ class Souffleur:
         return (await self._decide([op], user_id, memory.agent_id, None))[0]
 
     async def erase_user(self, *, user_id: str) -> "Erased":
-        """Erase everything of a user now, for good: memories, ledger, talk; return the numbers.
+        """Erase everything of a user for good: memories, ledger, talk; return the numbers.
 
-        What is judged at that moment is broken off. With `settings.mirror`, the user's files are
-        deleted, too. Raises NotFoundError if nothing is known.
+        Judging of the user is broken off. With `settings.mirror`, the user's files are deleted,
+        too. Raises NotFoundError if nothing is known.
         """
         check_id(user_id)
         gone = await self._service.do_alone(user_id, lambda: self.knowledge.erase_user(user_id))
         return await self._off_the_files(gone, lambda keeper: keeper.drop(user_id))
 
     async def erase_turn(self, turn_id: str, *, user_id: str) -> "Erased":
-        """Erase the words of one turn everywhere, and what rests on it alone, now and for good.
+        """Erase one turn for good, and the memories that rest on it alone.
 
-        `turn_id` is that of `observe`, or the one in the evidence of a memory. What the turn had
-        replaced holds again; episodes are told anew without it. Raises NotFoundError.
+        `turn_id` is that of `observe`, or of a memory's evidence. Memories that the turn had
+        replaced are in force again; episodes are rewritten without it. Raises NotFoundError.
         """
         by, now = Actor(who=ActorKind.USER), self.clock()
-        check_id(user_id)
-        gone = await self._service.do_alone(
+        return await self._erase(
             user_id,
             lambda: self.knowledge.erase_turn(
                 self._stored_id(turn_id), user_id=user_id, by=by, now=now
             ),
         )
-        return await self._off_the_files(gone, lambda keeper: keeper.clear(user_id))
 
     async def preview_topic(
         self, topic: str, *, user_id: str, at: Moment | None = None
     ) -> "TopicPreview":
-        """Return what tells of a topic and what rests on it, each with why; nothing changes.
+        """Return the records that mention a topic or rest on them, each with why.
 
-        `forget_topic` takes the ids of what is to go. Raises MessageError for a blank topic.
+        `forget_topic` takes their ids. Nothing changes. Raises MessageError for a blank topic.
         """
         persona, _ = await self._who(check_id(user_id))
         meant, now = _topic(topic), self._moment(at, persona)
@@ -874,22 +859,21 @@ class Souffleur:
     async def forget_topic(
         self, topic: str, *, user_id: str, ids: Sequence[str], at: Moment | None = None
     ) -> "Forgotten":
-        """Forget, for good, those records of a topic's preview that have these ids, and no others.
+        """Erase for good the records of a topic's preview that have these ids.
 
-        Episodes and portraits lose the sentences that tell of it; a model, if there is one, writes
-        them anew from what is left. Returns a receipt without words, which the ledger keeps.
-        Finished by the next start if the process dies. Raises NotFoundError, MessageError.
+        Episodes and portraits lose the sentences that mention the topic; a model, if there is one,
+        rewrites them from the rest. Returns a receipt without words, which the ledger keeps. If the
+        process dies, the next start finishes the work. Raises NotFoundError, MessageError.
         """
         persona, _ = await self._who(check_id(user_id))
         by, now = Actor(who=ActorKind.USER), self._moment(at, persona)
         meant = _topic(topic)
-        gone = await self._service.do_alone(
+        return await self._erase(
             user_id,
             lambda: self.knowledge.forget_topic(
                 meant, ids, user_id=user_id, by=by, now=now, retell=self._retelling(user_id)
             ),
         )
-        return await self._off_the_files(gone, lambda keeper: keeper.clear(user_id))
 
     async def erase_memory(
         self, memory_id: str, *, user_id: str, turns: bool = False
@@ -900,18 +884,21 @@ class Souffleur:
         receipt as `forget_topic` does. Raises NotFoundError.
         """
         by, now = Actor(who=ActorKind.USER), self.clock()
-        check_id(user_id)
-        retell = self._retelling(user_id)
-        gone = await self._service.do_alone(
+        retell = self._retelling(check_id(user_id))
+        return await self._erase(
             user_id,
             lambda: self.knowledge.erase_memory(
                 memory_id, user_id=user_id, turns=turns, by=by, now=now, retell=retell
             ),
         )
+
+    async def _erase(self, user_id: str, erase: Callable[[], Awaitable[G]]) -> G:
+        """Erase records of a user while nothing is judged, also from the mirror's files."""
+        gone = await self._service.do_alone(check_id(user_id), erase)
         return await self._off_the_files(gone, lambda keeper: keeper.clear(user_id))
 
     async def _off_the_files(self, gone: G, take: "Callable[[Keeper], Awaitable[None]]") -> G:
-        """Return a receipt once the mirror's files show no more; it remarks what kept them."""
+        """Take a user's records off the mirror's files; the receipt remarks on a failure."""
         if keeper := self._keeper or self._make_keeper():
             try:
                 await take(keeper)
@@ -920,26 +907,9 @@ class Souffleur:
         return gone
 
     def _retelling(self, user_id: str) -> "Retell | None":
-        """Return what has a model write anew what was cut; `None` without a model."""
+        """Return what has a model rewrite episodes and portraits that were cut, if there is one."""
         agents = self.parts.agents
-        if agents is None:
-            return None
-
-        async def retell(portraits: Memories) -> None:
-            try:
-                if not (await self.knowledge.choices.find(user_id)).memory:
-                    return  # no model reads of this user; what waits is written once it is on
-                async with asyncio.timeout(RETELL_SECONDS):
-                    await agents.summaries.run(user_id)
-                    for one in portraits:
-                        why = "something in it was to be forgotten"
-                        await agents.summaries.write_portrait(user_id, why, one.sphere)
-            except Exception as error:  # noqa: BLE001  what was cut stays as it is
-                bound = logger.bind(user=user_id)
-                bound.warning("what was cut is not written anew: {}", describe(error))
-                trace_bug(bound, error)
-
-        return retell
+        return partial(agents.summaries.rewrite, user_id) if agents else None
 
     async def compact(self) -> list[str]:
         """Rewrite the files of the store, so that nothing deleted is left in them.
@@ -949,15 +919,15 @@ class Souffleur:
         return await self._service.do(self.knowledge.compact)
 
     async def flush(self, seconds: float | None = None) -> bool:
-        """Wait until everything due is judged, summarised and on disk; return whether it is.
+        """Wait until all due work is judged, summarised and on disk; return whether it is.
 
-        It is not if time ran out, or if an endpoint is in trouble: see `error`. `seconds` is the
-        time limit. Raises StoreError if the store is out of reach.
+        Returns `False` after `seconds`, or if an endpoint is in trouble: see `error`. Raises
+        StoreError if the store is out of reach.
         """
         return await self._service.flush(seconds)
 
     async def start(self) -> None:
-        """Finish what a crash interrupted, and resume what waits. `open` calls it."""
+        """Finish work that a crash interrupted, and resume waiting work. `open` calls it."""
         try:
             await self._service.start()
             if keeper := self._make_keeper():
@@ -970,7 +940,7 @@ class Souffleur:
     async def close(self) -> None:
         """Judge while `seconds_left`, then close everything. Idempotent.
 
-        What is left waits for the next start. The rest is closed even if closing one part fails.
+        Work that is left waits for the next start. A part that fails does not keep others open.
         Raises StoreError if the store cannot be written and turns held in memory are lost.
         """
         if self._keeper:
@@ -987,7 +957,7 @@ class Souffleur:
         limit: int = 10,
         at: Moment | None = None,
     ) -> list[Found]:
-        """Return what matches a text, best first; unlike `recall`, also what matches weakly.
+        """Return the records that match a text, best first; unlike `recall`, also weak matches.
 
         `scope` is memories, episodes, turns, or several of them. `agent_id` returns only what that
         persona may know. Asks no model. Raises MessageError, QueryError, StoreError, EmbedderError.
@@ -1033,11 +1003,11 @@ class Souffleur:
     async def notices(
         self, *, user_id: str, turn_id: str | None = None, after: int = 0, limit: int = 100
     ) -> "list[Notice]":
-        """Return what turns have changed, as the user may be told it: "Remembered: …".
+        """Return the changes made by turns, worded for the user: "Remembered: …".
 
-        `after` is the `seq` of the latest notice that is known, `turn_id` the one turn that is
-        meant, as for `erase_turn`. A turn has none before it is judged, and none if nothing came
-        of it. Raises NotFoundError, QueryError.
+        `after` is the `seq` of the latest known notice; `turn_id` selects one turn, as for
+        `erase_turn`. A turn has no notice before it is judged, or if it changed nothing. Raises
+        NotFoundError, QueryError.
         """
         from souffleur.knowledge.store import erasing
         from souffleur.notices import read_notices

@@ -1,8 +1,8 @@
-"""Budget: how much may be asked of models on a day, by all users together and by each.
+"""Budget: the calls and dollars that models may cost on a day, for all users and for each user.
 
-What is used up is counted in the store, so that neither a restart nor another process forgets it.
-A call is counted before it is made, its dollars when they are known: calls never exceed a limit,
-dollars by what was under way at that moment.
+The costs are counted in the store, so that neither a restart nor another process forgets them.
+A call is counted before it is made, its dollars when they are known. Calls never exceed a limit;
+dollars exceed it at most by the calls under way at that moment.
 """
 
 import asyncio
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 DAY = timedelta(days=1)
 MAX_TALLIES = 10_000
-"""Users whose spending is held in memory; that of others is read again."""
+"""Maximum users whose spending is held in memory; that of others is read again."""
 _NOTHING = 1e-12
 """Dollars that are left of a sum taken back."""
 
 
 @dataclass(frozen=True)
 class DailyLimit:
-    """What may be spent on a day; `None`: there is no limit."""
+    """The limits of a day; `None` means no limit."""
 
     calls: int | None = None
     dollars: float | None = None
@@ -58,7 +58,7 @@ class DailyLimit:
 
 
 class Budget:
-    """What may still be asked today. Days begin at midnight UTC."""
+    """Counts the calls and dollars of each day from midnight UTC, and refuses further calls."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Budget:
         self._writer = str(uuid4())
         self._day: datetime | None = None
         self._tallies: dict[str, Spending] = {}
-        """What was spent today, as last read."""
+        """The costs of today, as last read, by user."""
         self._unwritten: dict[str, tuple[int, float]] = {}
         """Calls, also those under way, and dollars that are not in the tallies yet."""
         self._writing = asyncio.Lock()
@@ -102,7 +102,7 @@ class Budget:
 
     @property
     def used(self) -> dict[str, tuple[float, float]]:
-        """What all users spent today, as last read, and the limit, for each unit that has one."""
+        """For each unit with a limit, the costs of all users today, as last read, and the limit."""
         key, limits = EVERY_USER, asdict(self._store)
         known = self._tallies.get(key) if self._day == self._today() else None
         spent = asdict(DailyLimit())
@@ -116,7 +116,7 @@ class Budget:
         }
 
     async def open(self) -> None:
-        """Read what was spent today, so that `trouble` and `used` are known."""
+        """Read the costs of today, so that `trouble` and `used` are known."""
         if self.is_set:
             await self._open(EVERY_USER)
 
@@ -178,7 +178,7 @@ class Budget:
         return f"{whose} budget of the day is used up, {why}: turns wait until {until}"
 
     async def _open(self, user_id: str) -> None:
-        """Read what was spent today, if it is not known."""
+        """Read the costs of today, if they are not known."""
         if self._day != self._today():
             self._day, self._tallies, self._unwritten = self._today(), {}, {}
             await spending.drop(self._journal, self._day - KEPT_FOR)
@@ -186,7 +186,7 @@ class Budget:
         self._forget_some()
 
     async def _read(self, keys: Sequence[str]) -> None:
-        """Read what was spent today, by whatever process."""
+        """Read the costs of today, noted by any process."""
         for key in keys:
             read = await spending.read(self._journal, self._today(), key)
             known = self._tallies.get(key)
@@ -194,7 +194,7 @@ class Budget:
                 self._tallies[key] = read
 
     async def _write(self, keys: tuple[str, ...]) -> None:
-        """Add to the store what is not in it yet; one write may do for several calls."""
+        """Add unwritten costs to the store; one write may do for several calls."""
         async with self._writing:
             for key in keys:
                 calls, dollars = self._unwritten.get(key, (0, 0.0))

@@ -99,7 +99,7 @@ class Intake:
             return self._write(turn)
 
     def write_late(self) -> str:
-        """Try again to write what is held, in order; return why it failed, empty if it did not."""
+        """Write held turns again, in order; return why it failed, empty if it did not."""
         if self.outbox:
             self.outbox.retry()
             return self.outbox.error
@@ -123,9 +123,9 @@ class Intake:
         return await asyncio.to_thread(self.outbox.settle, seconds, user_id)
 
     async def write_last(self, seconds: float) -> None:
-        """Write what is held for the last time. Raises StoreError if some of it is lost.
+        """Write held turns for the last time. Raises StoreError if some of them are lost.
 
-        What an outbox has on this machine's disk is not lost; `seconds` is the time for the rest.
+        Turns of an outbox on this machine's disk are not lost; others have `seconds`.
         """
         if self.outbox is None:
             self._write_last()
@@ -193,7 +193,7 @@ def turn_of(
 
 
 def words(value: Content, what: str) -> str:
-    """Return the text of a content. Raises MessageError, which says what it is the content of.
+    """Return the text of a content. Raises MessageError, which names `what` it is.
 
     >>> words(None, "user"), words(["hi"], "user")
     ('', 'hi')

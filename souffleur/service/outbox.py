@@ -1,7 +1,7 @@
 """The outbox: takes turns at once, and writes them to a server in threads, in order per user.
 
-A turn is on this machine's disk before `put` returns, and leaves it when the server has it; so it
-survives a crash of this process, and a server that is out of reach. Nothing waits for the server.
+A turn is on this machine's disk until the server has it. So it survives a crash of this process
+and an outage of the server, and no caller waits for the server.
 """
 
 import itertools
@@ -75,7 +75,7 @@ class Spool:
                 logger.warning("the spool could not be shortened: {}", error)
 
     def take_up(self) -> list[Turn]:
-        """Return the turns that processes which are gone have left, the oldest file first."""
+        """Return the turns left by processes that are gone, the oldest file first."""
         turns: list[Turn] = []
         for path in sorted(self._folder.glob("*.jsonl"), key=_age):
             try:
@@ -99,7 +99,7 @@ class Spool:
         self._taken = []
 
     def close(self) -> None:
-        """Close the file, and delete it if every turn has arrived; let go of what was taken up."""
+        """Close the file, and delete it if every turn has arrived; unlock the files taken up."""
         with self._alone:
             for taken in self._taken:
                 taken.close()
@@ -150,7 +150,7 @@ class Spool:
 
 
 def read_turns(lines: Iterator[str] | IO[str]) -> list[Turn]:
-    r"""Return the turns of a file that have not arrived; what a crash cut off is left out.
+    r"""Return the turns of a file that have not arrived, without a line that a crash cut off.
 
     >>> read_turns(iter(['{"number": 1, "turn": "{}"}\n', '{"arrived": 1}\n', '{"num']))
     []
@@ -188,14 +188,14 @@ Task = Callable[[], object]
 
 
 class Outbox:
-    """Delivers what is put into it. Every method may be called from any thread."""
+    """Delivers turns, and tasks after them. Every method may be called from any thread."""
 
     def __init__(self, spool: Spool, record: Callable[[Turn], Turn | None]) -> None:
         """`record` writes a turn to the store; `None` means that it was there."""
         self._spool = spool
         self._record = record
         self._queues: dict[str, deque[Task]] = {}
-        """What is to be done for each user, in order; the first of it is under way or failed."""
+        """The tasks of each user, in order; the first is under way or has failed."""
         self._failed: set[str] = set()
         self._unsafe: set[object] = set()
         """A mark for each turn under way that is in memory only."""
@@ -243,7 +243,7 @@ class Outbox:
         return why
 
     def then(self, user_id: str, task: Task) -> None:
-        """Do something in a thread as soon as what was put for this user has arrived.
+        """Do a task in a thread as soon as all earlier turns of this user have arrived.
 
         Raises StoreError if it is closed.
         """
@@ -252,7 +252,7 @@ class Outbox:
             self._enqueue(user_id, task)
 
     def take_up(self, arrived: Callable[[Turn], object]) -> int:
-        """Take what processes that are gone have left behind; return the number of turns."""
+        """Take the turns left by processes that are gone; return their number."""
         left = self._spool.take_up()
         safe = [not self.put(turn, arrived) for turn in left]
         if all(safe):
@@ -260,7 +260,7 @@ class Outbox:
         return len(left)
 
     def retry(self) -> None:
-        """Try again what has failed."""
+        """Try failed deliveries again."""
         with self._changed:
             if self._closing:
                 return
@@ -283,7 +283,7 @@ class Outbox:
             return True
 
     def close(self) -> None:
-        """Take and deliver nothing more; what is on the disk is delivered by the next start."""
+        """Take and deliver nothing more; the next start delivers the turns on the disk."""
         with self._changed:
             self._closing = True
         self._threads.shutdown(wait=True, cancel_futures=True)
@@ -303,7 +303,7 @@ class Outbox:
             self._threads.submit(self._deliver, user_id)
 
     def _deliver(self, user_id: str) -> None:
-        """Do what is to be done for a user, until it is done or fails."""
+        """Do the tasks of a user until all are done or one fails."""
         queue = self._queues[user_id]
         while not self._closing:
             try:

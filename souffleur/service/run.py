@@ -1,4 +1,4 @@
-"""A run: what it is asked to do and may cost, and its result."""
+"""A run: its options and limits, its result, and how its pieces are done side by side."""
 
 import asyncio
 from collections import Counter
@@ -43,7 +43,7 @@ Step = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class RunLimits:
-    """Limits of what a run may cost and do."""
+    """The limits of a run's cost and changes."""
 
     memories: int = 1000
     """Maximum memories to look at; groups for consolidation, users for portraits."""
@@ -58,14 +58,14 @@ class RunLimits:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What a run is asked to do."""
+    """The options of a run."""
 
     now: datetime
     """The time of the run, with a time zone."""
     user_id: str | None = None
     """The user whose memories are due; `None` means every user."""
     limits: RunLimits = RunLimits()
-    """What it may cost and do."""
+    """The limits of its cost and changes."""
     dry_run: bool = False
     """Whether to report only what would be done, and change nothing."""
     stop: Callable[[], bool] = lambda: False
@@ -83,7 +83,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class RunItem:
-    """What a run did with one memory, or would do."""
+    """The result of a run for one memory; in a dry run, the result it would have."""
 
     memory: Memory
     """The memory."""
@@ -92,7 +92,7 @@ class RunItem:
     reason: str
     """Why, in the words of the model or rule."""
     trail: tuple[str, ...] = ()
-    """What a reviewer thought and looked up before."""
+    """A reviewer's thoughts and searches before the decision."""
 
 
 @dataclass
@@ -102,11 +102,11 @@ class RunResult:
     name: str
     """The name of the run."""
     options: RunOptions
-    """What it was asked to do."""
+    """The options it was started with."""
     due: int = 0
     """Number of memories that were due when it began."""
     items: list[RunItem] = field(default_factory=list)
-    """What it did, memory by memory."""
+    """Its results, memory by memory."""
     calls: int = 0
     """Number of calls of the model."""
     tokens: int = 0
@@ -163,7 +163,7 @@ class RunResult:
         return RunItem(memory, "FAILED", tell(error))
 
     def break_off(self, error: Exception) -> None:
-        """Begin nothing more; what is left stays due."""
+        """Begin nothing more; the rest stays due."""
         if isinstance(error, SouffleurError) and self.error is None:
             self.error, self.stopped = error, str(error)
 
@@ -181,7 +181,7 @@ class RunResult:
         return usual if self.options.limits.deletions is None else self.options.limits.deletions
 
     def record(self, ended: datetime) -> RunRecord:
-        """Return the record to keep: numbers, and no words, as an AnswerError may quote some."""
+        """Return the record to keep: numbers without words, as an AnswerError may quote some."""
         failed = [item.reason for item in self.items if item.op == "FAILED"]
         failed = [why if "AnswerError" not in why else "AnswerError" for why in failed]
         return RunRecord(

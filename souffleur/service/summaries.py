@@ -1,5 +1,6 @@
-"""The narrator: writes episodes and portraits in the background, and retries what fails."""
+"""Summaries: writes episodes and portraits in the background, and tries failed ones again."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,7 +10,7 @@ from loguru import logger
 
 from souffleur.errors import NotFoundError, OutageError, StoreError, is_outage
 from souffleur.knowledge.identity import COMMON, EVERY_SPHERE, SHARED, knows
-from souffleur.knowledge.memory import Category, Memory, MemoryState
+from souffleur.knowledge.memory import Category, Memories, Memory, MemoryState
 from souffleur.knowledge.portrait_rule import PortraitStatus, why_due
 from souffleur.knowledge.session import Segment, SegmentState
 from souffleur.telemetry.log_lines import describe, tell, trace_bug
@@ -22,20 +23,22 @@ if TYPE_CHECKING:
 MAX_NARRATION_PAUSE = 3600.0
 """Maximum seconds between two attempts; it never gives up, but tries ever less often."""
 PORTRAIT_PAUSE = 86_400.0
-"""Seconds after a portrait that could not be written; the former one does meanwhile."""
+"""Seconds between two attempts at a portrait; meanwhile the former portrait is used."""
+REWRITE_SECONDS = 60.0
+"""Seconds that a model has to rewrite episodes and portraits, when something is forgotten."""
 
 
 @dataclass(frozen=True)
 class PortraitSources:
-    """What the next version of a user's portrait in one sphere is written from."""
+    """The material for the next version of a user's portrait in one sphere."""
 
     former: Memory | None
-    """The version in force; if none is, the latest in whatever state."""
+    """The version in force, or else the latest version in any state."""
     versions: int
     """The highest number of a version so far."""
     status: PortraitStatus
     episodes: list[Memory]
-    """Those since the portrait was written, oldest first."""
+    """The episodes since the portrait was written, oldest first."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +74,9 @@ class Summaries:
         self._clock = clock
 
     async def run(self, user_id: str) -> float | None:
-        """Do what is due; return the seconds until something should be retried, or `None`.
+        """Write what is due; return the seconds until the next retry, or `None`.
 
-        Raises an outage of an endpoint or the store: then everything waits.
+        Raises an outage of an endpoint or the store: then all of it waits.
         """
         waiting = await self._knowledge.known.sessions.waiting_segments(user_id)
         pauses = [await self._summarise(segment) for segment in waiting]
@@ -103,7 +106,7 @@ class Summaries:
     async def write_portrait(self, user_id: str, why: str, sphere: str = COMMON) -> Memory:
         """Write a new portrait in a sphere, due or not.
 
-        Raises NotFoundError if nothing is known of the user, and what asking the model raises.
+        Raises NotFoundError if nothing is known of the user, and the errors of asking the model.
         """
         sessions = self._knowledge.sessions
         sources, now = await self._read_sources(user_id, sphere), self._clock()
@@ -120,6 +123,21 @@ class Summaries:
             PortraitStatus(user_id=user_id, sphere=sphere, until=until)
         )
         return portrait
+
+    async def rewrite(self, user_id: str, portraits: Memories) -> None:
+        """Write episodes and these portraits anew, after words were cut from them. Never raises."""
+        try:
+            if not (await self._knowledge.choices.find(user_id)).memory:
+                return  # no model reads of this user; waiting episodes are written once it is on
+            async with asyncio.timeout(REWRITE_SECONDS):
+                await self.run(user_id)
+                for one in portraits:
+                    why = "something in it was to be forgotten"
+                    await self.write_portrait(user_id, why, one.sphere)
+        except Exception as error:  # noqa: BLE001  the cut texts stay as they are
+            bound = logger.bind(user=user_id)
+            bound.warning("what was cut is not written anew: {}", describe(error))
+            trace_bug(bound, error)
 
     async def _summarise(self, segment: Segment) -> float | None:
         waits = self._left(segment.retry_at)
@@ -200,7 +218,7 @@ class Summaries:
 def select_sources(
     portraits: Sequence[Memory], episodes: Sequence[Memory], status: PortraitStatus
 ) -> PortraitSources:
-    """Return what the portrait that a status belongs to is written from.
+    """Return the material for the portrait of a status.
 
     `portraits` are newest first, `episodes` oldest first; both may be of several spheres.
     """

@@ -88,7 +88,7 @@ if TYPE_CHECKING:
     __version__: str
     """The version of the installed package."""
 
-_HOMES = {
+_MODULES = {
     "Actor": "souffleur.knowledge.operation",
     "ActorKind": "souffleur.knowledge.operation",
     "AnswerError": "souffleur.errors",
@@ -112,7 +112,7 @@ _HOMES = {
     "Evidence": "souffleur.knowledge.memory",
     "Forgotten": "souffleur.knowledge.store.topics",
     "Found": "souffleur.knowledge.search.memories",
-    "Health": "souffleur.health",
+    "Health": "souffleur.service.health",
     "IdentityError": "souffleur.errors",
     "LeaseLostError": "souffleur.errors",
     "ImportSource": "souffleur.integrations.importers.arriving",
@@ -274,8 +274,8 @@ logger.disable("souffleur")  # a library is silent until its host says `logger.e
 
 def __getattr__(name: str) -> Any:
     """Load a public name on first use (PEP 562), so that `import souffleur` stays quick."""
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     if name == "__version__":
         return import_module("importlib.metadata").version("souffleur")
     raise AttributeError(f"module 'souffleur' has no attribute {name!r}")

@@ -27,14 +27,14 @@ from bench.command import (
     SetName,
     ToJson,
     need_one_mode,
+    open_source,
+    source_settings,
 )
-from bench.model_source import open_source, source_settings
-from bench.sets.answering_result import SystemAnswers, as_json, report
+from bench.sets.asking import SystemAnswers, as_json, report
+from bench.sets.conversation import Sample, draw
 from bench.sets.estimate import Estimate, Limit, show_estimate, sum_costs
 from bench.sets.registry import read_set
-from bench.sets.set_dialogue import Sample, draw
-from bench.systems.answers import AnswerSetup, run
-from bench.systems.answers_estimate import estimate
+from bench.systems.answers import AnswerSetup, estimate, run
 from bench.systems.contestant import check_contestant
 from bench.systems.side_by_side import OURS
 from souffleur.agents.model.recording import Recorder, prune

@@ -29,8 +29,9 @@ from bench.command import (
     Recorded,
     ToJson,
     need_one_mode,
+    open_source,
+    source_settings,
 )
-from bench.model_source import open_source, source_settings
 from bench.sets.estimate import Cost, Estimate, replay_estimate, show_estimate
 from bench.sets.halumem_file import EXPECTED_FILE, Part, User, choose
 from bench.sets.halumem_marks import (

@@ -19,8 +19,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict
 from rich.console import Console
 from rich.markup import escape
 
-from bench.command import Record, Recorded, need_one_mode
-from bench.model_source import open_source, source_settings
+from bench.command import Record, Recorded, need_one_mode, open_source, source_settings
 from souffleur.agents.model.chat import Chat, Message, Request
 from souffleur.agents.model.recording import Recorder, prune
 from souffleur.api import Souffleur

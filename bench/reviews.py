@@ -18,8 +18,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from bench.command import Record, Recorded, need_one_mode
-from bench.model_source import open_source, source_settings
+from bench.command import Record, Recorded, need_one_mode, open_source, source_settings
 from souffleur.agents.brief import Persona
 from souffleur.agents.model.recording import Recorder, prune
 from souffleur.agents.reviewer import MemoryReviewer

@@ -1,21 +1,30 @@
-"""Asking and grading: replies from what memories bring, and grades that do not see whose."""
+"""Questions of a public set: asked, graded, and their results by category."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from hashlib import sha256
+from statistics import fmean
 from string import ascii_uppercase
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Column, Table
 
 from bench.sets.conversation import Question
+from bench.sets.estimate import Cost
 from souffleur.agents.brief import clock as as_clock
 from souffleur.agents.model.chat import Chat, Message, Request
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.agents.task import Task, ask_task
 from souffleur.errors import AnswerError
+from souffleur.evals.bootstrap import Figure, percentage
 from souffleur.prompts import language_of, render
 from souffleur.settings import Settings
 
@@ -119,3 +128,160 @@ def _letters(asked: str, replies: Sequence[str]) -> dict[str, str]:
         key=lambda reply: sha256(f"{asked}\n{reply}".encode()).digest(),
     )
     return dict(zip(different, ascii_uppercase, strict=False))
+
+
+UNFAIR = (
+    "Who built Souffleur wrote this measurement, the prompts of replies and grades, and the"
+    " adapters of the others; the others write with their own prompts and defaults.",
+    "Souffleur was measured on LoCoMo and BEAM while it was built, and mem0 by its authors on"
+    " LoCoMo; nobody has tuned the others for these batches, this model or this embedder.",
+    "All take the same exchanges in one go. mem0 and LangMem are told date and names in their"
+    " instructions, and LangMem the ten messages before. LoCoMo's two speakers are both on the"
+    " user's side, where mem0's own protocol has a memory for each.",
+    "mem0 searches by words and entities, too, if spaCy, fastembed and their models are there.",
+    "Souffleur brings what fits its token budgets; mem0 and LangMem bring a number of memories with"
+    " their dates; the whole conversation has no limit.",
+    "Replies and grades come from one model. The judge sees question, reference and reply, but"
+    " not the system; nobody has checked its grades.",
+    "Every category has as many questions as any other, if it has enough, so 'all' is not the"
+    " share in the set. Questions whose labels are known to be wrong are left out.",
+)
+"""What is unfair in the comparison, for whoever reads its numbers."""
+
+
+@dataclass(frozen=True)
+class GradedAnswer:
+    """A question with its reply and its grade."""
+
+    conversation: str
+    id: str
+    category: str
+    question: str
+    gold: str
+    block: str
+    reply: str
+    right: bool | None
+    """The grade; `None`, which counts as wrong, if the judge gave no usable one."""
+    reason: str = ""
+    tokens: int = 0
+    """Estimated tokens of the block."""
+
+
+@dataclass(frozen=True)
+class SystemAnswers:
+    """The answers from one system's memory, and what they took."""
+
+    system: str
+    version: str
+    """Version of its package; empty if it is not a package."""
+    turns: int
+    """Turns of the conversations."""
+    writing: Cost
+    """Requests that wrote the conversations."""
+    answering: Cost
+    """Requests for replies; those of the judge are not counted."""
+    answers: tuple[GradedAnswer, ...]
+    troubles: tuple[str, ...] = ()
+    """What could not be written or brought."""
+
+    @property
+    def block_tokens(self) -> float:
+        """Mean of the estimated tokens that a question brings; 0 if nothing was asked."""
+        return fmean(one.tokens for one in self.answers) if self.answers else 0.0
+
+
+def accuracy(answered: Sequence[GradedAnswer]) -> dict[str, tuple[int, Figure]]:
+    """Return the number of questions and the share of right answers, by category and for all."""
+    rights: dict[str, list[bool]] = {
+        name: [] for name in sorted({one.category for one in answered})
+    }
+    if answered:
+        rights["all"] = []
+    for one in answered:
+        for name in (one.category, "all"):
+            rights[name].append(one.right is True)
+    return {name: (len(some), percentage(some)) for name, some in rights.items()}
+
+
+def differences(found: Sequence[SystemAnswers]) -> dict[str, Figure]:
+    """Return by how much more the first system answers right than each other, on all questions.
+
+    The difference is paired, question by question.
+    """
+    first, *others = ([one.right is True for one in system.answers] for system in found)
+    pairs = zip(found[1:], others, strict=True)
+    return {
+        system.system: percentage([a - b for a, b in zip(first, other, strict=True)])
+        for system, other in pairs
+        if other
+    }
+
+
+def report(found: Sequence[SystemAnswers], console: Console) -> None:
+    """Print accuracy by category, what it took, the wrong answers, and what could not be done."""
+    shares = [accuracy(one.answers) for one in found]
+    table = Table("right, %", "questions", *(one.system for one in found), box=box.SIMPLE_HEAD)
+    for category, (count, _) in shares[0].items():
+        rights = (str(share[category][1]) for share in shares)
+        table.add_row(escape(category), str(count), *rights)
+    if less := differences(found):
+        table.add_row(f"{found[0].system} less this", "", "", *map(str, less.values()))
+    if shares[0]:
+        console.print(table)
+    console.print(_costs(found))
+    for one in found:
+        wrongs = [answer for answer in one.answers if not answer.right]
+        if wrongs:
+            console.print(_wrong(one.system, wrongs))
+    for one in found:
+        for trouble in one.troubles:
+            console.print(f"[red]failed[/]  {escape(f'{one.system}: {trouble}')}")
+    if len(found) > 1:
+        console.print("What is unfair:", *(f"- {why}" for why in UNFAIR), sep="\n")
+
+
+def as_json(found: Sequence[SystemAnswers], conditions: Mapping[str, Any]) -> str:
+    """Return the same as JSON, with the conditions of the run and every answer."""
+    whole = [
+        {
+            **asdict(one),
+            "block_tokens": round(one.block_tokens, 1),
+            "accuracy": {
+                name: {"of": count, **asdict(right)}
+                for name, (count, right) in accuracy(one.answers).items()
+            },
+        }
+        for one in found
+    ]
+    made = {
+        "conditions": dict(conditions),
+        "unfair": list(UNFAIR) if len(found) > 1 else [],
+        "first_less": {name: asdict(figure) for name, figure in differences(found).items()},
+        "systems": whole,
+    }
+    return json.dumps(made, ensure_ascii=False, indent=1)
+
+
+def _costs(found: Sequence[SystemAnswers]) -> Table:
+    head = ("", *(f"{one.system} {one.version}".strip() for one in found))
+    table = Table(*head, box=box.SIMPLE_HEAD)
+
+    def add(name: str, *values: float) -> None:
+        table.add_row(name, *(f"{value:,.0f}" for value in values))
+
+    add("turns written", *(one.turns for one in found))
+    add("requests that wrote them", *(one.writing.calls for one in found))
+    add("tokens in per turn", *(one.writing.tokens_in / max(1, one.turns) for one in found))
+    add("tokens out per turn", *(one.writing.tokens_out / max(1, one.turns) for one in found))
+    if any(one.answers for one in found):
+        add("tokens brought per question", *(one.block_tokens for one in found))
+    return table
+
+
+def _wrong(system: str, wrongs: Sequence[GradedAnswer]) -> Table:
+    folded = [Column(name, overflow="fold") for name in ("question", "reference", "reply", "why")]
+    table = Table("id", *folded, title=f"wrong, {system}", box=box.SIMPLE_HEAD)
+    for one in wrongs:
+        row = (one.id, one.question, one.gold, one.reply, one.reason or "not graded")
+        table.add_row(*map(escape, row))
+    return table

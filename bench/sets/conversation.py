@@ -2,13 +2,18 @@
 
 import gzip
 import json
-from collections.abc import Iterator, Sequence
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from souffleur.dialogue import AssistantPart, Dialogue, Exchange, SessionPart, UserPart
 from souffleur.errors import DialogueError
+from souffleur.prompts import language_of
 
 
 @dataclass(frozen=True)
@@ -111,3 +116,128 @@ def wrong_file(where: str, expected: str, why: object) -> DialogueError:
     """Return the error for a wrong file; a KeyError is reported as a missing field."""
     why = f"no field {why}" if isinstance(why, KeyError) else why
     return DialogueError(f"{where} is not of this set: give {expected} ({why}).")
+
+
+UNDATED_START = datetime(2020, 1, 1, tzinfo=UTC)
+"""Assumed start of conversations that have no times."""
+MESSAGE_GAP = timedelta(minutes=1)
+"""Assumed time between messages that have no times."""
+ROLES = ("user", "assistant")
+TITLES = {"en": ("the user", "the assistant"), "zh": ("用户", "助手")}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A conversation, and the questions about it that were drawn."""
+
+    conversation: Conversation
+    questions: tuple[Question, ...]
+
+
+def draw(
+    conversations: Sequence[Conversation],
+    *,
+    max_conversations: int | None,
+    max_questions: int | None,
+    seed: int,
+    named: Sequence[str] = (),
+) -> list[Sample]:
+    """Draw conversations, and questions about them, at random but reproducibly; keep their order.
+
+    `named` are the ids of the conversations to draw from; if empty, from all. Of each category as
+    many questions are drawn as of any other, as far as it has as many; none whose labels are known
+    to be wrong. A conversation with no question drawn is left out: its replay would show nothing.
+    Raises DialogueError if there is no conversation of a name.
+    """
+    if unknown := set(named) - {one.conv_id for one in conversations}:
+        raise DialogueError(f"There is no conversation {', '.join(sorted(unknown))}.")
+    chance = random.Random(seed)
+    among = [one for one in conversations if not named or one.conv_id in named]
+    asked = [one for one in among if _sound(one) and any(map(_says, one.docs))]
+    indices = _some(chance, range(len(asked)), max_conversations)
+    pairs = [(index, question) for index in indices for question in _sound(asked[index])]
+    categories = [question.category for _, question in pairs]
+    chosen = [pairs[index] for index in _evenly(chance, categories, max_questions)]
+    return [
+        Sample(asked[index], tuple(question for _, question in group))
+        for index, group in groupby(chosen, key=lambda pair: pair[0])
+    ]
+
+
+def to_dialogue(conversation: Conversation) -> Dialogue:
+    """Return a dialogue with two messages in each turn, its sessions sorted by time.
+
+    Named speakers are both put on the user's side, with their names, because the memory must keep
+    what either says. A time that is missing, or not after the one before, is set a little later
+    than that.
+    """
+    at = UNDATED_START
+    sessions = []
+    for name, docs in _sessions(conversation.docs):
+        turns = []
+        for pair in _pairs(docs):
+            when = next((doc.at for doc in pair if doc.at), None)
+            at = when if when and when > at else at + MESSAGE_GAP
+            turns.append(_exchange(pair, at))
+        sessions.append(SessionPart(id=name, turns=tuple(turns)))
+    title, name = TITLES[language_of("".join(doc.text for doc in conversation.docs))]
+    user = UserPart(id=conversation.conv_id, title=title)
+    return Dialogue(user=user, assistant=AssistantPart(name=name), sessions=tuple(sessions))
+
+
+def _says(doc: Doc) -> bool:
+    return bool(doc.text.strip())
+
+
+def _sound(conversation: Conversation) -> list[Question]:
+    return [one for one in conversation.questions if not one.fault]
+
+
+def _evenly(chance: random.Random, categories: Sequence[str], max_count: int | None) -> list[int]:
+    """Return indices drawn from all categories in turn, sorted."""
+    shuffled = chance.sample(range(len(categories)), len(categories))
+    seen: Counter[str] = Counter()
+    rounds = {}
+    for index in shuffled:
+        rounds[index] = seen[categories[index]]
+        seen[categories[index]] += 1
+    return sorted(sorted(shuffled, key=lambda index: rounds[index])[:max_count])
+
+
+def _some(chance: random.Random, indices: Sequence[int], max_count: int | None) -> list[int]:
+    count = len(indices) if max_count is None else min(max_count, len(indices))
+    return sorted(chance.sample(indices, count))
+
+
+def _sessions(docs: Iterable[Doc]) -> list[tuple[str, list[Doc]]]:
+    """Group by session; sort by time if all sessions have one, else keep the order."""
+    grouped: dict[str, list[Doc]] = {}
+    for doc in filter(_says, docs):
+        grouped.setdefault(doc.session, []).append(doc)
+    begun = {name: next((doc.at for doc in part if doc.at), None) for name, part in grouped.items()}
+    known = {name: at for name, at in begun.items() if at}
+    if len(known) < len(begun):
+        return list(grouped.items())
+    return sorted(grouped.items(), key=lambda item: known[item[0]])
+
+
+def _pairs(docs: Iterable[Doc]) -> Iterator[list[Doc]]:
+    """Group messages into turns; of two speakers, the user comes before the assistant."""
+    pair: list[Doc] = []
+    for doc in docs:
+        follows = len(pair) == 1 and doc.speaker not in {"", "user", pair[0].speaker}
+        if pair and not follows:
+            yield pair
+            pair = []
+        pair.append(doc)
+    if pair:
+        yield pair
+
+
+def _exchange(pair: Sequence[Doc], at: datetime) -> Exchange:
+    words = {"user": "", "assistant": ""}
+    for doc in pair:
+        side = doc.speaker if doc.speaker in ROLES else "user"
+        text = doc.text if doc.speaker in {"", side} else f"{doc.speaker}: {doc.text}"
+        words[side] = "\n".join(filter(None, (words[side], text)))
+    return Exchange(at=at, **words)

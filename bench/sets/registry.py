@@ -1,13 +1,110 @@
-"""The registry of sets, by name."""
+"""The public sets that can be read, and their forms of file."""
 
+import json
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, time
 from pathlib import Path
+from typing import Any
 
-from bench.sets.conversation import Conversation
+from bench.sets.conversation import (
+    Conversation,
+    Doc,
+    Question,
+    read_lines,
+    read_text,
+    wrong_file,
+)
 from bench.sets.halumem_file import read_halumem
-from bench.sets.memorybank import read_memorybank
-from bench.sets.unified import Unified
 from souffleur.errors import DialogueError
+
+EXPECTED_FILE = "a MemoryBank .json file (name: history), with its _questions.jsonl beside it"
+
+
+def read_memorybank(path: Path) -> list[Conversation]:
+    """Return the conversations of a file, one for each person. Raises DialogueError."""
+    beside = path.with_name(f"{path.stem}_questions.jsonl")
+    try:
+        people = json.loads(read_text(path, EXPECTED_FILE))
+        asked: dict[str, list[str]] = {}
+        for _, line in read_lines(beside, EXPECTED_FILE):
+            asked |= line
+        return [_conversation(name, raw, asked.get(name, [])) for name, raw in people.items()]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise wrong_file(str(path), EXPECTED_FILE, error) from error
+
+
+def _conversation(name: str, raw: dict[str, Any], asked: list[str]) -> Conversation:
+    docs = []
+    for day, rounds in raw["history"].items():
+        at = datetime.combine(datetime.fromisoformat(day).date(), time(12), UTC)
+        for index, said in enumerate(rounds, start=1):
+            docs.append(Doc(f"{day}:{index}:user", day, at, "user", said["query"].strip()))
+            reply = said["response"].strip()
+            docs.append(Doc(f"{day}:{index}:assistant", day, at, "assistant", reply))
+    questions = [
+        Question(f"{name}:{index}", text, "probing", "", ())
+        for index, text in enumerate(asked, start=1)
+    ]
+    return Conversation(name, tuple(doc for doc in docs if doc.text), tuple(questions))
+
+
+EXPECTED_FILE = "a .jsonl or .jsonl.gz file with one conversation (conv_id, docs, queries) a line"
+
+
+@dataclass(frozen=True)
+class Unified:
+    """A set in the unified form."""
+
+    times: tuple[str, ...]
+    """Formats of its times for `strptime`; they are read as UTC."""
+    daily: bool = False
+    """Whether documents without a session belong to one session a day; else each stands alone."""
+
+    def read(self, path: Path) -> list[Conversation]:
+        """Return the conversations of a file. Raises DialogueError."""
+        return [self._conversation(where, raw) for where, raw in read_lines(path, EXPECTED_FILE)]
+
+    def _conversation(self, where: str, raw: dict[str, Any]) -> Conversation:
+        try:
+            docs = tuple(self._doc(doc) for doc in raw["docs"])
+            questions = tuple(_question(query) for query in raw["queries"])
+            return Conversation(str(raw["conv_id"]), docs, questions)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise wrong_file(where, EXPECTED_FILE, error) from error
+
+    def _doc(self, raw: dict[str, Any]) -> Doc:
+        at = self._time(raw["time"]) if raw.get("time") else None
+        session, id = raw.get("session"), str(raw["id"])
+        if session is None:
+            session = at.date() if self.daily and at else f"alone {id}"
+        return Doc(id, str(session), at, raw.get("speaker") or "", raw["text"])
+
+    def _time(self, text: str) -> datetime:
+        plain = re.sub(r"\((?:\w{3})\)|周[一二三四五六日]", "", text)
+        plain = " ".join(plain.split())
+        for form in self.times:
+            try:
+                return datetime.strptime(plain, form).replace(tzinfo=UTC)
+            except ValueError:
+                continue
+        raise ValueError(f"the time {text!r} is not written as {' or '.join(self.times)}")
+
+
+def _question(raw: dict[str, Any]) -> Question:
+    history = [line for line in raw.get("history", []) if line != "<BOD>"]
+    return Question(
+        id=str(raw["qid"]),
+        text=raw["query"],
+        category=str(raw["category"]),
+        answer=str(raw["answer"]),
+        evidence=tuple(map(str, raw["evidence"] or raw.get("evidence_sessions", []))),
+        before=tuple(history[:-1]),
+        fault=str(raw.get("audit_error") or ""),
+        by_session=not raw["evidence"],
+    )
+
 
 SETS: dict[str, Callable[[Path], list[Conversation]]] = {
     "locomo": Unified(("%I:%M %p on %d %B, %Y",)).read,

@@ -1,30 +1,67 @@
 """Answers: every system takes every conversation, and its questions are answered from each."""
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import repeat
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bench.sets.answering_result import GradedAnswer, SystemAnswers
-from bench.sets.asking import Asked, gold_of, grade_replies, reply_to
-from bench.sets.conversation import Question
-from bench.sets.estimate import Cost, sum_costs
-from bench.sets.set_dialogue import MESSAGE_GAP, Sample, to_dialogue
+from bench.sets.asking import Asked, GradedAnswer, SystemAnswers, gold_of, grade_replies, reply_to
+from bench.sets.conversation import MESSAGE_GAP, Question, Sample, to_dialogue
+from bench.sets.estimate import (
+    ANSWER_TOKENS,
+    BLOCK_TOKENS,
+    KNOWN_TOKENS,
+    Cost,
+    Estimate,
+    replay_estimate,
+    sum_costs,
+    sum_estimates,
+)
 from bench.systems import SystemInputs
-from bench.systems.batch import batches
-from bench.systems.contestant import Contestant, make_contestant
-from bench.systems.meter import Meter
-from bench.systems.patience import patient
+from bench.systems.contestant import WHOLE, Contestant, batches, make_contestant
+from bench.systems.langchain_adapter import patient
 from bench.systems.side_by_side import OURS, version_of
-from souffleur.agents.model.chat import Chat
+from souffleur.agents.model.chat import Chat, Reply, Request
 from souffleur.agents.structured_chat import StructuredChat
+from souffleur.dialogue import Dialogue
+from souffleur.errors import AnswerError
+from souffleur.prompts import render
 from souffleur.recall.rendering import estimate_tokens
 from souffleur.replay import settings_for
 from souffleur.settings import Settings
 from souffleur.wiring import settings_embedder
+
+
+class Meter:
+    """A `Chat` that counts requests to another one; tokens are estimated if no usage is given."""
+
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
+        self.cost = Cost()
+
+    async def __call__(self, request: Request) -> Reply:
+        """Return the other chat's reply. Raises what it raises."""
+        try:
+            reply = await self._chat(request)
+        except AnswerError as error:
+            self._note(request, error.answer or "", error.usage or {})
+            raise
+        usage = {
+            "input_tokens": reply.usage.input_tokens,
+            "output_tokens": reply.usage.output_tokens,
+        }
+        self._note(request, reply.text, usage)
+        return reply
+
+    def _note(self, request: Request, answer: str, usage: Mapping[str, Any]) -> None:
+        asked = sum(estimate_tokens(message.content) for message in request.messages)
+        taken = int(usage.get("input_tokens") or asked)
+        given = int(usage.get("output_tokens") or estimate_tokens(answer))
+        self.cost += Cost(1, taken, given)
+
 
 T = TypeVar("T")
 
@@ -194,3 +231,48 @@ async def _grade(
         )
         for one, reply, grade in zip(asked, replies, grades, strict=True)
     ]
+
+
+RULE_TOKENS = {"mem0": 8000, "langmem": 1200}
+"""Tokens of another system's own prompt; a batch is one request."""
+ANSWERS = ("answer", "grade")
+"""Names of the requests that a question takes."""
+
+
+def estimate(drawn: Sequence[Sample], setup: AnswerSetup) -> Estimate:
+    """Estimate the cost by name of request."""
+    parts = [_writing(to_dialogue(one.conversation), setup) for one in drawn]
+    return sum_estimates(parts if setup.write_only else [*parts, _asking(drawn, setup)])
+
+
+def _writing(dialogue: Dialogue, setup: AnswerSetup) -> Estimate:
+    settings = setup.settings
+    costs = dict(replay_estimate(dialogue, settings)) if OURS in setup.systems else {}
+    for name in RULE_TOKENS.keys() & set(setup.systems):
+        parts = list(batches(dialogue, settings.judge_every, settings.window_rule.idle))
+        said = sum(
+            estimate_tokens(turn.user + turn.assistant) for one in parts for turn in one.turns
+        )
+        # The words before a batch are shown again with it.
+        taken = len(parts) * (RULE_TOKENS[name] + KNOWN_TOKENS) + 2 * said
+        costs[name] = Cost(len(parts), taken, len(parts) * ANSWER_TOKENS["episode"])
+    return costs
+
+
+def _asking(drawn: Sequence[Sample], setup: AnswerSetup) -> Estimate:
+    names = ("user", "assistant", "now", "memories")
+    answer, grade = (
+        estimate_tokens(render(name, "en", **dict.fromkeys(names, ""))) for name in ANSWERS
+    )
+    given, graded = (ANSWER_TOKENS[name] for name in ANSWERS)
+    costs = {"answer": Cost(), "grade": Cost()}
+    systems = len(setup.systems)
+    for part in drawn:
+        docs = sum(estimate_tokens(doc.text) for doc in part.conversation.docs)
+        blocks = [docs if system == WHOLE else BLOCK_TOKENS for system in setup.systems]
+        for question in part.questions:
+            said = estimate_tokens(f"{question.text}\n{question.answer}")
+            for block in blocks:
+                costs["answer"] += Cost(1, said + answer + block, given)
+            costs["grade"] += Cost(1, said + grade + systems * given, systems * graded)
+    return costs

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from bench.systems.marking import TOLD_PREFIX
+from bench.systems.script_runner import TOLD_PREFIX
 from souffleur.evals.metrics import (
     Metric,
     PairedDifference,

@@ -21,11 +21,11 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, ConfigDict
 
 from bench.systems import SystemInputs
-from bench.systems.patience import ask_patiently
 from souffleur.agents.answers import read_answer
-from souffleur.agents.model.chat import Chat, Form, Message, Request, Role
-from souffleur.errors import AnswerError, SouffleurError
+from souffleur.agents.model.chat import Chat, Form, Message, Reply, Request, Role
+from souffleur.errors import AnswerError, EndpointError, SouffleurError
 from souffleur.knowledge.search.embedder import Embedder
+from souffleur.settings import Settings
 
 T = TypeVar("T")
 
@@ -242,3 +242,25 @@ def _called(text: str, number: int) -> AIMessage:
 
 def _result(message: AIMessage) -> ChatResult:
     return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+async def ask_patiently(chat: Chat, request: Request, settings: Settings) -> Reply:
+    """Return the reply; ask again, after a pause, if that may help. Raises what the chat raises."""
+    for attempt in range(1, settings.tries):
+        try:
+            return await chat(request)
+        except EndpointError as error:
+            if not error.retryable:
+                raise
+            pause = settings.retry_pause * 2 ** (attempt - 1)
+            await asyncio.sleep(max(pause, error.retry_after or 0))
+    return await chat(request)
+
+
+def patient(chat: Chat, settings: Settings) -> Chat:
+    """Return a chat that asks another one patiently."""
+
+    async def asked(request: Request) -> Reply:
+        return await ask_patiently(chat, request, settings)
+
+    return asked

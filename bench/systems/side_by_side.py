@@ -15,8 +15,7 @@ from pathlib import Path
 
 from bench.systems import SystemFactory, SystemInputs
 from bench.systems.comparison import SystemComparison, SystemResult, compare_systems
-from bench.systems.marking import mark_alike
-from bench.systems.script_runner import count_whispered, play_ours, play_theirs
+from bench.systems.script_runner import count_whispered, mark_alike, play_ours, play_theirs
 from souffleur.agents.model.chat import Chat
 from souffleur.agents.model.recording import Player, Recorder, prune
 from souffleur.errors import RecordingError, SouffleurError

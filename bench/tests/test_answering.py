@@ -17,7 +17,7 @@ from hypothesis import given, strategies as st
 from rich.console import Console
 
 from bench.answering import answering
-from bench.sets.answering_result import (
+from bench.sets.asking import (
     GradedAnswer,
     SystemAnswers,
     accuracy,
@@ -25,7 +25,16 @@ from bench.sets.answering_result import (
     differences,
     report,
 )
-from bench.sets.conversation import Conversation, Doc, Question
+from bench.sets.conversation import (
+    MESSAGE_GAP,
+    UNDATED_START,
+    Conversation,
+    Doc,
+    Question,
+    Sample,
+    draw,
+    to_dialogue,
+)
 from bench.sets.estimate import (
     Cost,
     Limit,
@@ -34,9 +43,7 @@ from bench.sets.estimate import (
     sum_costs,
     sum_estimates,
 )
-from bench.sets.set_dialogue import MESSAGE_GAP, UNDATED_START, Sample, draw, to_dialogue
-from bench.systems.answers import AnswerSetup, run
-from bench.systems.answers_estimate import estimate
+from bench.systems.answers import AnswerSetup, estimate, run
 from bench.systems.side_by_side import OURS
 from souffleur.agents.model.chat import Message, Request
 from souffleur.agents.model.recording import Recorder

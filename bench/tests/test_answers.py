@@ -15,15 +15,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bench.sets.asking import grade_replies
-from bench.sets.conversation import Conversation, Doc, Question
+from bench.sets.conversation import Conversation, Doc, Question, Sample, to_dialogue
 from bench.sets.estimate import Cost
-from bench.sets.set_dialogue import Sample, to_dialogue
 from bench.systems import StoredMemory, SystemInputs, messages_of
-from bench.systems.answers import AnswerSetup, run
-from bench.systems.answers_estimate import estimate
-from bench.systems.batch import Batch, batches
-from bench.systems.contestant import Other, Whole, check_contestant, make_contestant
-from bench.systems.meter import Meter
+from bench.systems.answers import AnswerSetup, Meter, estimate, run
+from bench.systems.contestant import Batch, Other, Whole, batches, check_contestant, make_contestant
 from souffleur.agents.model.chat import Chat, Message, Reply, Request, Usage, request_key
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.dialogue import Dialogue, Exchange, SessionPart

@@ -7,8 +7,16 @@ from typing import Any
 import pytest
 import yaml
 
-from bench.portraits.life import Life, Mention, Statement, read_life
-from bench.portraits.writing import Written, find_lost, find_wrong, write_portraits
+from bench.portrait_writing import (
+    Life,
+    Mention,
+    Statement,
+    Written,
+    find_lost,
+    find_wrong,
+    read_life,
+    write_portraits,
+)
 from souffleur.agents.model.chat import Request
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import DialogueError

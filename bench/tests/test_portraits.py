@@ -6,8 +6,8 @@ import io
 import pytest
 from rich.console import Console
 
-from bench.portraits.command import TOLD_CHARACTERS, TOLD_WORDS, YEAR, Year, play_year, report
-from bench.portraits.life import read_life
+from bench.portrait_writing import read_life
+from bench.portraits import TOLD_CHARACTERS, TOLD_WORDS, YEAR, Year, play_year, report
 
 RECORDED = YEAR.parent / "portraits.jsonl"
 

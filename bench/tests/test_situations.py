@@ -6,9 +6,16 @@ from typing import Any
 import pytest
 import yaml
 
-from bench.situations.coming_to_mind import CameToMind, Helps, mark_bearing, play
-from bench.situations.command import Marked, summarize
-from bench.situations.situation import Situation, read_situation, read_situations
+from bench.coming_to_mind import (
+    CameToMind,
+    Helps,
+    Situation,
+    mark_bearing,
+    play,
+    read_situation,
+    read_situations,
+)
+from bench.situations import Marked, summarize
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import DialogueError
 from souffleur.recall.compose import Recall

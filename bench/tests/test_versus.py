@@ -28,8 +28,7 @@ from bench.systems.comparison import (
     to_text,
 )
 from bench.systems.langchain_adapter import Aliases, LangChainAdapter
-from bench.systems.marking import count_near_duplicates
-from bench.systems.script_runner import count_whispered
+from bench.systems.script_runner import count_near_duplicates, count_whispered
 from bench.versus import versus as command
 from souffleur.agents.model.chat import Message, Request
 from souffleur.dialogue import Exchange

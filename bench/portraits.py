@@ -19,14 +19,20 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from bench.command import Record, Recorded, ToJson, need_one_mode
-from bench.model_source import open_source, source_settings
-from bench.portraits.life import Life, Statement, read_life
-from bench.portraits.writing import Written, find_lost, find_wrong, write_portraits
+from bench.command import Record, Recorded, ToJson, need_one_mode, open_source, source_settings
+from bench.portrait_writing import (
+    Life,
+    Statement,
+    Written,
+    find_lost,
+    find_wrong,
+    read_life,
+    write_portraits,
+)
 from souffleur.agents.model.recording import Recorder, prune
 from souffleur.agents.structured_chat import StructuredChat
 
-YEAR = Path(__file__).parents[1] / "data" / "portraits.yaml"
+YEAR = Path(__file__).parent / "data" / "portraits.yaml"
 TOLD_WORDS = 300
 TOLD_CHARACTERS = 1800
 """What the rules tell the model; the tests hold them to it."""

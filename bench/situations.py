@@ -19,10 +19,24 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from bench.command import Embedder, Record, Recorded, ToJson, need_one_mode
-from bench.model_source import open_source, source_settings
-from bench.situations.coming_to_mind import CameToMind, Helps, mark_bearing, play
-from bench.situations.situation import FOLDER, Situation, read_situations
+from bench.coming_to_mind import (
+    FOLDER,
+    CameToMind,
+    Helps,
+    Situation,
+    mark_bearing,
+    play,
+    read_situations,
+)
+from bench.command import (
+    Embedder,
+    Record,
+    Recorded,
+    ToJson,
+    need_one_mode,
+    open_source,
+    source_settings,
+)
 from souffleur.agents.model.recording import Recorder, prune
 from souffleur.agents.structured_chat import StructuredChat
 

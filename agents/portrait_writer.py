@@ -16,7 +16,7 @@ from souffleur.agents.brief import NONE, clock
 from souffleur.agents.fields import Many, Note, Remark
 from souffleur.agents.task import Brief, Context, Task, ask_task, unusable
 from souffleur.errors import AnswerError
-from souffleur.knowledge.forgetting.subject import Reader, Subject
+from souffleur.knowledge.forgetting.subject import Subject, SubjectFinder
 from souffleur.knowledge.identity import COMMON, agent_of
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
@@ -102,7 +102,7 @@ class Sources:
     """Contents of all memories and episodes in force, and of memories that are over or corrected: a
     portrait may leave out their details."""
 
-    forgotten: Reader = field(default_factory=lambda: Reader(Subject()))
+    forgotten: SubjectFinder = field(default_factory=lambda: SubjectFinder(Subject()))
     """Finds details of the former portrait that are forgotten."""
 
 
@@ -160,7 +160,7 @@ def unfounded(answer: PortraitAnswer, sources: Sources) -> str:
 def to_op(answer: PortraitAnswer, sources: Sources) -> Op:
     """Return the operation that writes the next version."""
     former = sources.former
-    cut, told = sources.forgotten.cut, sources.forgotten.finds_or_may
+    cut, told = sources.forgotten.cut, sources.forgotten.finds_or_may_find
     dropped = [one for one in answer.dropped if not (told(one.detail) or told(one.why))]
     fields: dict[str, Any] = {
         "reason": reason_of(answer, sources),
@@ -184,7 +184,7 @@ def to_op(answer: PortraitAnswer, sources: Sources) -> Op:
 
 def reason_of(answer: PortraitAnswer, sources: Sources) -> str:
     """Return the reason without the sentences that may tell what is forgotten."""
-    told = sources.forgotten.finds_or_may
+    told = sources.forgotten.finds_or_may_find
     return "".join(one for one in sentences(answer.reason) if not told(one)).strip()
 
 
@@ -243,7 +243,7 @@ class ProfileWriter:
         summaries = "\n\n".join(map(_tell, episodes))
         agent_id = agent_of(sphere) or _latest_agent(former, episodes)
         brief = await self.context.brief("portrait", user_id, agent_id, f"{lines}\n{summaries}")
-        reader = Reader(forgotten_in(former, brief.persona.called))
+        reader = SubjectFinder(forgotten_in(former, brief.persona.called))
         sources = Sources(
             former=without_forgotten(former, reader) if former else None,
             forgotten=reader,

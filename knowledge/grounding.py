@@ -14,13 +14,11 @@ from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import Add, Delete, Update, Verdict
 from souffleur.knowledge.search.words import STOP_WORDS, is_spaced, split, terms
 from souffleur.knowledge.text import counting
-from souffleur.knowledge.text.dates import YEAR
+from souffleur.knowledge.text.dates import YEAR, Days, days_meant, is_among, is_read
 from souffleur.knowledge.text.details import Detail, DetailKind, Material, missing
 from souffleur.knowledge.text.han_variants import to_simplified
-from souffleur.knowledge.text.match import find_quote, normalize_text
-from souffleur.knowledge.text.meant_dates import Days, days_meant, is_among, is_read
-from souffleur.knowledge.text.numerals import number_keys
-from souffleur.knowledge.text.restating import says_opposite
+from souffleur.knowledge.text.match import find_quote, normalize_text, says_opposite
+from souffleur.knowledge.text.numbers import number_keys
 
 MAX_COMPARED = 12_000
 """Maximum characters with which names, numbers and dates are compared."""

@@ -11,8 +11,8 @@ from weakref import WeakValueDictionary
 from souffleur.errors import NotFoundError, UndoError
 from souffleur.knowledge import undo
 from souffleur.knowledge.decay import by_age, effective, near_expiries
-from souffleur.knowledge.forgetting.request import MOST_DOUBTFUL, Doubt, JudgeTold, doubts_of
-from souffleur.knowledge.forgetting.trace import (
+from souffleur.knowledge.forgetting.request import MOST_DOUBTFUL, Doubt, JudgeDoubt, doubts_of
+from souffleur.knowledge.forgetting.topic import (
     DOUBTFUL,
     MAY_TELL,
     TopicPreview,
@@ -186,7 +186,7 @@ class KnowledgeBase:
             called=called,
         )
         """Carries out verdicts."""
-        self.judge_told: JudgeTold | None = None
+        self.judge_told: JudgeDoubt | None = None
         """Asks a model what tells of something forgotten; `None` if there is none to ask."""
         self.removals = Removals(memories, journal, embedder)
         """Removes what a topic leaves, for good."""
@@ -243,7 +243,7 @@ class KnowledgeBase:
         return entries
 
     async def _spare(
-        self, verdict: Verdict, entries: LedgerEntries, judge: JudgeTold
+        self, verdict: Verdict, entries: LedgerEntries, judge: JudgeDoubt
     ) -> LedgerEntries:
         """Show again what a model calls something else than what was forgotten."""
         lines = [line for entry in entries for line in doubts_of(entry)]

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from pydantic import AwareDatetime
 
-from souffleur.knowledge.forgetting.subject import Reader, Subject
+from souffleur.knowledge.forgetting.subject import Subject, SubjectFinder
 from souffleur.knowledge.memory import Frozen, Memory, MemoryState, Number
 from souffleur.knowledge.operation import derive_id
 
@@ -72,7 +72,7 @@ def forgotten_in(portrait: Memory | None, called: Sequence[str]) -> Subject:
     )
 
 
-def without_forgotten(portrait: Memory, reader: Reader) -> Memory:
+def without_forgotten(portrait: Memory, reader: SubjectFinder) -> Memory:
     """Return a portrait without the sentences that tell what is forgotten.
 
     Nothing may be left of its content.

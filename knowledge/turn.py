@@ -13,8 +13,7 @@ from souffleur.knowledge.operation import Said, derive_id
 from souffleur.knowledge.privacy.groups import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.secrets import mask_together
 from souffleur.knowledge.session import WindowEntry
-from souffleur.knowledge.text.media import name_media
-from souffleur.knowledge.text.plain import clip
+from souffleur.knowledge.text.plain import clip, name_media
 
 MAX_MESSAGE_LENGTH = 8000
 """Characters of a message that are judged, summarised and searched; the whole is stored."""

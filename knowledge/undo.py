@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from souffleur.errors import UndoError
 from souffleur.knowledge import decay
-from souffleur.knowledge.forgetting.request import spared_since, told_again
+from souffleur.knowledge.forgetting.request import allow_again, ids_shown_again
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.operation import Actor, Change, LedgerEntry, derive_id
 from souffleur.knowledge.policy import Policy
@@ -48,7 +48,7 @@ def plan_undo(
         raise UndoError(f"it was undone already, by ledger entry {entry.undone_by}")
     if entry.refused is not None or not entry.changes:
         raise UndoError("it changed nothing, so there is nothing to undo")
-    undo_id, spared = undo_id_of(entry.id), spared_since(entry)
+    undo_id, spared = undo_id_of(entry.id), ids_shown_again(entry)
     changes = tuple(
         Change(
             before=current[change.after.id],
@@ -98,7 +98,7 @@ def plan_sparing(
         now_there = current[change.after.id]
         if change.after.id in ids and not _moved_on(change.after, now_there):
             after = _restored(change, now_there, id, now, policy)
-        elif (after := told_again(now_there, untold)) == now_there:
+        elif (after := allow_again(now_there, untold)) == now_there:
             continue
         else:
             stamp = {"revision": now_there.revision + 1, "updated_at": now, "written_by": id}

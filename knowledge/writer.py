@@ -10,9 +10,9 @@ from souffleur.errors import MemoryOffError, NotFoundError
 from souffleur.knowledge import check, undo
 from souffleur.knowledge.forgetting.request import (
     doubts_of,
-    spared,
-    with_what_tells_it,
-    without_spared,
+    extend_deletions,
+    ids_to_show_again,
+    show_again,
 )
 from souffleur.knowledge.grounding import Grounds
 from souffleur.knowledge.identity import SHARED, knows, sphere_conditions
@@ -206,7 +206,7 @@ class Writer:
         if not asked:
             return entries
         called = await self.called(verdict.user_id, verdict.agent_id)
-        return await with_what_tells_it(entries, asked, self._memories, self._journal, called)
+        return await extend_deletions(entries, asked, self._memories, self._journal, called)
 
     async def called(self, user_id: str, agent_id: str) -> tuple[str, ...]:
         """Return the names of a user and a persona, with former ones."""
@@ -311,12 +311,12 @@ class Writer:
         `tells` says of each doubtful line whether it tells of what was forgotten. Returns the entry
         of the forgetting as it is now: undoing it brings back the rest.
         """
-        ids = spared(entry, tells)
+        ids = ids_to_show_again(entry, tells)
         now_held = to_memories(await self._memories.get(list(entry.memory_ids)))
         current = {one.id: one for one in now_held}
         untold = [line.text for line, told in zip(doubts_of(entry), tells, strict=True) if not told]
         if not ids and not untold:
-            settled = without_spared(entry, ())
+            settled = show_again(entry, ())
             await self._journal.rewrite(settled)
             return settled
         outcome = undo.plan_sparing(
@@ -331,7 +331,7 @@ class Writer:
         entry = await self._journal.entry(outcome.details["spares"])
         if doubts_of(entry):  # else this was done before a crash
             ids, before = outcome.details["ids"], entry.details["resting"]["segments"]
-            left = without_spared(entry, ids)
+            left = show_again(entry, ids)
             await self._show(entry, ids)
             await self._sessions.settle_again(
                 sorted({*before} - {*left.details["resting"]["segments"]})

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     )
     from souffleur.faces import BlockingSouffleur
     from souffleur.integrations.importers.arriving import ImportSource
-    from souffleur.knowledge.forgetting.trace import TopicPreview, Trace
+    from souffleur.knowledge.forgetting.topic import TopicPreview, Trace
     from souffleur.knowledge.knowledge_base import KnowledgeBase
     from souffleur.knowledge.memory import (
         Category,
@@ -166,8 +166,8 @@ _MODULES = {
     "StoreBusyError": "souffleur.errors",
     "StoreError": "souffleur.errors",
     "StoreMismatchError": "souffleur.errors",
-    "TopicPreview": "souffleur.knowledge.forgetting.trace",
-    "Trace": "souffleur.knowledge.forgetting.trace",
+    "TopicPreview": "souffleur.knowledge.forgetting.topic",
+    "Trace": "souffleur.knowledge.forgetting.topic",
     "TransferError": "souffleur.errors",
     "Turn": "souffleur.knowledge.turn",
     "TurnState": "souffleur.knowledge.turn",

@@ -55,8 +55,7 @@ from souffleur.knowledge.privacy.secrets import without_secret
 from souffleur.knowledge.search.memories import CLEARLY_MEANT, Found, Query, Scope
 from souffleur.knowledge.store.introductions import UserSummary
 from souffleur.knowledge.store.reading import describe_faults
-from souffleur.knowledge.text.media import name_media
-from souffleur.knowledge.text.plain import is_blank, mend
+from souffleur.knowledge.text.plain import is_blank, mend, name_media
 from souffleur.knowledge.turn import Turn, TurnState, shorten, turn_point_id
 from souffleur.knowledge.watching import Work
 from souffleur.lookup import READABLE, Stats, check_limit, pick, read_stats
@@ -89,7 +88,7 @@ if TYPE_CHECKING:
     from souffleur.integrations.importers.arriving import ImportSource
     from souffleur.integrations.importers.telling import Listener
     from souffleur.integrations.mirror.keeping import Keeper
-    from souffleur.knowledge.forgetting.trace import TopicPreview
+    from souffleur.knowledge.forgetting.topic import TopicPreview
     from souffleur.knowledge.knowledge_base import KnowledgeBase, Retell
     from souffleur.knowledge.search.embedder import Embedder
     from souffleur.knowledge.store.backup_file import BackupManifest

@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 from souffleur.errors import MessageError
 from souffleur.knowledge.people import MAX_NAME_LENGTH
-from souffleur.knowledge.text.media import name_media
-from souffleur.knowledge.text.plain import clean, single_line
+from souffleur.knowledge.text.plain import clean, name_media, single_line
 from souffleur.knowledge.text.thinking import without_thinking
 from souffleur.times import read_moment
 

@@ -18,12 +18,27 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from souffleur.knowledge.forgetting.telling import Matter, Told, names_somebody, said_often
+from souffleur.knowledge.forgetting.likeness import (
+    Likeness,
+    SoughtMemory,
+    frequent_keys,
+    names_somebody,
+)
+from souffleur.knowledge.identity import user_conditions
 from souffleur.knowledge.memory import NARRATIVE, Memory, MemoryState
-from souffleur.knowledge.operation import LedgerEntry, is_id
+from souffleur.knowledge.operation import WORDLESS, LedgerEntry, is_id
 from souffleur.knowledge.plan import PlanContext, withdrawn
 from souffleur.knowledge.store.codecs import to_memories
-from souffleur.knowledge.store.engine.collection import Collection, Filter, Is, OneOf, read_all
+from souffleur.knowledge.store.engine.collection import (
+    Collection,
+    Filter,
+    Is,
+    OneOf,
+    Payload,
+    Point,
+    read_all,
+    read_pages,
+)
 from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.sessions import Sessions
 from souffleur.knowledge.text.details import read_capitalised
@@ -54,7 +69,7 @@ class Doubt:
     lines: tuple[str, ...]
 
 
-JudgeTold = Callable[[Doubt], Awaitable[Sequence[bool] | None]]
+JudgeDoubt = Callable[[Doubt], Awaitable[Sequence[bool] | None]]
 """Returns for each line whether it tells of what was forgotten; `None` if that is not known."""
 
 
@@ -69,7 +84,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Held:
+class KnownRecords:
     """What is kept of a user beside a memory that is to be forgotten."""
 
     memories: Sequence[Memory]
@@ -80,14 +95,14 @@ class Held:
     often: frozenset[str]
     """Keys of words that the user says often: see `telling`."""
 
-    def matter_of(self, memory: Memory, going: frozenset[str]) -> Matter:
+    def matter_of(self, memory: Memory, going: frozenset[str]) -> SoughtMemory:
         """Return what a memory tells; those in `going` are forgotten together with it."""
         stay = [one for one in self.memories if one.id not in going and one.id != memory.id]
         stay = [one for one in stay if one.category not in NARRATIVE]
         mine = [name for name in memory.entities if not self._is_called(name)]
         own = unshared(mine, stay)
         others = {name: None for one in stay for name in one.entities if not self._is_called(name)}
-        return Matter(
+        return SoughtMemory(
             memory.content,
             names=own,
             shared=tuple(name for name in mine if name not in own),
@@ -134,9 +149,9 @@ def unshared(names: Iterable[str], others: Iterable[Memory]) -> tuple[str, ...]:
     return tuple(name for name in names if normalize_text(name) not in shared)
 
 
-def find_told(
-    matter: Matter,
-    held: Held,
+def find_matches(
+    matter: SoughtMemory,
+    held: KnownRecords,
     *,
     rests: frozenset[str],
     going: frozenset[str],
@@ -152,33 +167,33 @@ def find_told(
             continue
         if one.category in NARRATIVE:
             _look_in_narrative(matter, one, found)
-        elif (told := matter.in_memory(one.content)) is Told.SURELY:
+        elif (told := matter.in_memory(one.content)) is Likeness.SURE:
             found.memories[one.id] = []
         elif told:
             found.doubtful.append((matter.nearness(one.content), Line(one.id, one.content)))
     for turn in held.turns:
-        told = matter.in_text(turn.words) if turn.id not in rests | asking else Told.NOT
-        if told is Told.SURELY:
+        told = matter.in_text(turn.words) if turn.id not in rests | asking else Likeness.NONE
+        if told is Likeness.SURE:
             found.turns.add(turn.id)
         elif told:
             found.doubtful.append((matter.nearness(turn.words), Line(turn.id)))
     doubted = {line.id for _, line in found.doubtful}
     found.doubtful.sort(key=lambda one: (one[1].text == "", -one[0]))
     room = max(0, MOST_DOUBTFUL - len(found.doubtful))
-    near = beside(found.turns, held.turns, held.names, held.called)
+    near = turns_beside(found.turns, held.turns, held.names, held.called)
     others = [turn for turn in near if turn.id not in doubted | asking]
     found.doubtful += [(0.0, Line(turn.id)) for turn in others[:room]]
     return found
 
 
-def _look_in_narrative(matter: Matter, one: Memory, found: Found) -> None:
+def _look_in_narrative(matter: SoughtMemory, one: Memory, found: Found) -> None:
     """Add an episode or portrait, or those of its lines that may tell of it.
 
     A sentence after one that surely does may tell of it without a name.
     """
     told = {line: matter.in_text(line) for line in lines_of(one)}
-    surely = [line for line, how in told.items() if how is Told.SURELY]
-    if surely or matter.in_text(one.searchable) is Told.SURELY:
+    surely = [line for line, how in told.items() if how is Likeness.SURE]
+    if surely or matter.in_text(one.searchable) is Likeness.SURE:
         found.memories[one.id] = surely
     if one.state is MemoryState.SUPERSEDED:  # nobody reads it any more
         return
@@ -187,11 +202,11 @@ def _look_in_narrative(matter: Matter, one: Memory, found: Found) -> None:
     ]
     near = {line.strip() for line in following if not names_somebody(line)}
     for line, how in told.items():
-        if how is Told.PERHAPS or (how is Told.NOT and line in near):
+        if how is Likeness.POSSIBLE or (how is Likeness.NONE and line in near):
             found.doubtful.append((matter.nearness(line), Line(one.id, line)))
 
 
-def beside(
+def turns_beside(
     turn_ids: AbstractSet[str], turns: Sequence[Turn], names: Sequence[str], called: Sequence[str]
 ) -> Iterator[Turn]:
     """Yield the turns near these ones in the same talk, that name nobody: "she left me for him".
@@ -222,7 +237,7 @@ def lines_of(narrative: Memory) -> Iterator[str]:
         yield from (str(one) for one in data.get(name) or ())
 
 
-async def with_what_tells_it(
+async def extend_deletions(
     entries: Sequence[LedgerEntry],
     asked: Mapping[str, PlanContext],
     memories: Collection,
@@ -252,18 +267,18 @@ async def with_what_tells_it(
 
 async def _held(
     user_id: str, memories: Collection, journal: Journal, called: Sequence[str]
-) -> Held:
+) -> KnownRecords:
     mine = Filter((Is("user_id", user_id), OneOf("state", _LOOKED_AT)))
     known = to_memories(await read_all(memories, mine))
     said = [turn.clipped() for turn in await journal.turns(user_id=user_id) if not turn.expunged]
-    often = said_often([*(one.content for one in known), *(turn.words for turn in said)])
-    return Held(known, said, tuple(called), often)
+    often = frequent_keys([*(one.content for one in known), *(turn.words for turn in said)])
+    return KnownRecords(known, said, tuple(called), often)
 
 
 async def _extended(
     entry: LedgerEntry,
     context: PlanContext,
-    held: Held,
+    held: KnownRecords,
     going: frozenset[str],
     taken: set[str],
     room: int,
@@ -273,7 +288,7 @@ async def _extended(
     rests = frozenset(item.turn_id for item in memory.evidence)
     matter = held.matter_of(memory, going)
     asking = frozenset(entry.turn_ids)
-    found = find_told(matter, held, rests=rests, going=going, asking=asking)
+    found = find_matches(matter, held, rests=rests, going=going, asking=asking)
     found.memories |= {id: [] for id in memory.supersedes}
     lines = _asked_about(found, room)
     found.turns |= asking
@@ -343,7 +358,7 @@ def _texts_by_id(found: Found, lines: Sequence[Line]) -> dict[str, list[str]]:
     return texts
 
 
-def spared(entry: LedgerEntry, tells: Sequence[bool]) -> tuple[str, ...]:
+def ids_to_show_again(entry: LedgerEntry, tells: Sequence[bool]) -> tuple[str, ...]:
     """Return the ids of what an entry has hidden for doubtful lines alone, none of which tells.
 
     `tells` says of each doubtful line whether it does.
@@ -359,7 +374,7 @@ def doubts_of(entry: LedgerEntry) -> list[Line]:
     return [Line(**one) for one in resting.get("doubtful", ())] if held else []
 
 
-def without_spared(entry: LedgerEntry, ids: Iterable[str]) -> LedgerEntry:
+def show_again(entry: LedgerEntry, ids: Iterable[str]) -> LedgerEntry:
     """Return an entry that no more hides these records, and of which nothing is doubtful.
 
     Its changes stay, as the ledger tells what was done; undoing it leaves these records alone.
@@ -375,15 +390,69 @@ def without_spared(entry: LedgerEntry, ids: Iterable[str]) -> LedgerEntry:
     return entry.model_copy(update={"details": {**entry.details, "resting": kept}})
 
 
-def spared_since(entry: LedgerEntry) -> frozenset[str]:
+def ids_shown_again(entry: LedgerEntry) -> frozenset[str]:
     """Return the ids of what an entry had hidden in doubt, and a judge has shown again."""
     return frozenset((entry.details.get("resting") or {}).get("spared", ()))
 
 
-def told_again(portrait: Memory, lines: Iterable[str]) -> Memory:
+def allow_again(portrait: Memory, lines: Iterable[str]) -> Memory:
     """Return a withdrawn portrait whose next version may tell these lines."""
     without, meant = portrait.data.get("without", []), set(lines)
     if meant.isdisjoint(without):
         return portrait
     left = [text for text in without if text not in meant]
     return portrait.model_copy(update={"data": {**portrait.data, "without": left}})
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """The ids of what forgettings hide that were not undone."""
+
+    memories: frozenset[str] = frozenset()
+    turns: frozenset[str] = frozenset()
+
+    def without_hidden(self, points: Iterable[Point]) -> list[Point]:
+        """Return records without what is forgotten: it is left out, or has no words.
+
+        >>> hidden = {"type": "turn", "id": "t", "user": "I did", "assistant": "ok"}
+        >>> (left,) = Hidden(turns=frozenset({"t"})).without_hidden([Point("t", hidden)])
+        >>> left.payload["user"], left.payload["expunged"]
+        ('', True)
+        """
+        return [Point(one.id, self._cut(one)) for one in points if not self._is_gone(one)]
+
+    def _is_gone(self, point: Point) -> bool:
+        forgotten = point.payload.get("state") == MemoryState.FORGOTTEN
+        return forgotten and point.id in self.memories
+
+    def _cut(self, point: Point) -> Payload:
+        payload = point.payload
+        if payload.get("type") == "turn" and point.id in self.turns:
+            judged = {**payload.get("judged", {}), "reason": ""}
+            bare = {"user": "", "assistant": "", "error": "", "judged": judged}
+            return {**payload, **bare, "expunged": True, "embedded": False}
+        if payload.get("type") == "entry" and self._tells(payload):
+            kept = [one for one in payload.get("changes", ()) if not self._changed(one)]
+            ids = [one["after"]["id"] for one in kept]
+            return {**payload, **WORDLESS, "changes": kept, "memory_ids": ids}
+        return payload
+
+    def _tells(self, payload: Payload) -> bool:
+        of_memory = self.memories.intersection(payload.get("memory_ids", ()))
+        return bool(of_memory or self.turns.intersection(payload.get("turn_ids", ())))
+
+    def _changed(self, change: dict[str, Any]) -> bool:
+        return change["after"]["id"] in self.memories
+
+
+async def find_hidden(journal: Journal, user_id: str | None) -> Hidden:
+    """Return what a user (`None`: anybody) has asked to forget. Reads the ledger."""
+    memories, turns = set[str](), set[str]()
+    entries = Filter((Is("type", "entry"), Is("applied", True), *user_conditions(user_id)))
+    async for page in read_pages(journal.collection, entries):
+        for payload in (one.payload for one in page):
+            resting = dict(payload.get("details") or {}).get("resting")
+            if resting and not (payload.get("undone_by") or payload.get("refused")):
+                memories |= set(payload.get("memory_ids", ()))
+                turns |= set(resting["turns"])
+    return Hidden(frozenset(memories), frozenset(turns))

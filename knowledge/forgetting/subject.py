@@ -4,10 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from souffleur.knowledge.forgetting.telling import (
+from souffleur.knowledge.forgetting.likeness import (
     HEAD,
-    Matter,
-    Told,
+    Likeness,
+    SoughtMemory,
     forms_of,
     padded_words,
     telling,
@@ -31,15 +31,15 @@ class Subject(Frozen):
     """Names of the user and the persona, which tell of nothing."""
 
 
-class Reader:
+class SubjectFinder:
     """A subject, prepared to be looked for in many texts."""
 
     def __init__(self, subject: Subject) -> None:
         self._topic = frozenset(terms(subject.topic))
         self._forms = [form for name in (*subject.names, subject.topic) for form in forms_of(name)]
         self._called = subject.called
-        self._every = [Matter(one, called=subject.called) for one in subject.contents]
-        self._by_key: dict[str, list[Matter]] = defaultdict(list)
+        self._every = [SoughtMemory(one, called=subject.called) for one in subject.contents]
+        self._by_key: dict[str, list[SoughtMemory]] = defaultdict(list)
         for matter in self._every:
             for key in matter.weights:
                 self._by_key[key].append(matter)
@@ -48,10 +48,11 @@ class Reader:
     def finds(self, text: str) -> bool:
         """Return whether a text tells of the subject.
 
-        >>> reader = Reader(Subject(topic="the cat", names=["Tom"], contents=["Ann fears dogs."]))
-        >>> [reader.finds(text) for text in ("Cats sleep.", "Is that Tom's?", "Ann, dogs, fears")]
+        >>> subject = Subject(topic="the cat", names=["Tom"], contents=["Ann fears dogs."])
+        >>> finder = SubjectFinder(subject)
+        >>> [finder.finds(text) for text in ("Cats sleep.", "Is that Tom's?", "Ann, dogs, fears")]
         [True, True, True]
-        >>> reader.finds("Ann has a dog."), Reader(Subject(topic="周雯")).finds("昨天周雯来了")
+        >>> finder.finds("Ann has a dog."), SubjectFinder(Subject(topic="周雯")).finds("周雯来了")
         (False, True)
         """
         if not text:
@@ -63,24 +64,24 @@ class Reader:
     def _looks_for(self, text: str) -> bool:
         if self._has_name(text):
             return True
-        return self._has_topic(set(terms(text))) or self._told(text) is Told.SURELY
+        return self._has_topic(set(terms(text))) or self._told(text) is Likeness.SURE
 
-    def _told(self, text: str) -> Told:
+    def _told(self, text: str) -> Likeness:
         near = {id(one): one for key in weigh(text) for one in self._by_key.get(key, ())}
-        return max((one.in_text(text) for one in near.values()), default=Told.NOT)
+        return max((one.in_text(text) for one in near.values()), default=Likeness.NONE)
 
-    def finds_or_may(self, text: str) -> bool:
+    def finds_or_may_find(self, text: str) -> bool:
         """Return whether a text is found, or shares rare words with what goes."""
         return self.finds(text) or self.may_find(text)
 
     def may_find(self, text: str) -> bool:
         """Return whether a text that is not found shares rare words with what goes.
 
-        >>> reader = Reader(Subject(contents=["Ann is allergic to peanuts."]))
-        >>> [reader.may_find(text) for text in ("Peanut butter?", "I'm home")]
+        >>> finder = SubjectFinder(Subject(contents=["Ann is allergic to peanuts."]))
+        >>> [finder.may_find(text) for text in ("Peanut butter?", "I'm home")]
         [True, False]
         """
-        return not self.finds(text) and self._told(text) is Told.PERHAPS
+        return not self.finds(text) and self._told(text) is Likeness.POSSIBLE
 
     def _has_name(self, text: str) -> bool:
         words = padded_words(text)
@@ -92,9 +93,10 @@ class Reader:
     def only_resembles(self, text: str) -> bool:
         """Return whether a text that is found tells something else in much the same words.
 
-        >>> reader = Reader(Subject(contents=["Ann paints green wooden boats."], called=["Ann"]))
+        >>> boats = Subject(contents=["Ann paints green wooden boats."], called=["Ann"])
+        >>> finder = SubjectFinder(boats)
         >>> texts = "Ann paints green wooden chairs.", "Ann's wooden boats: she paints them green."
-        >>> [reader.only_resembles(text) for text in texts]
+        >>> [finder.only_resembles(text) for text in texts]
         [True, False]
         """
         if not self.finds(text) or self._has_name(text):
@@ -111,7 +113,8 @@ class Reader:
     def cut(self, text: str) -> str:
         r"""Return the text without the sentences that tell of the subject.
 
-        >>> Reader(Subject(topic="Tom")).cut("[3 May] Tom called. He is well.\n\nShe sang. Tom!")
+        >>> tom = SubjectFinder(Subject(topic="Tom"))
+        >>> tom.cut("[3 May] Tom called. He is well.\n\nShe sang. Tom!")
         '[3 May] He is well.\n\nShe sang.'
         """
         if not self.finds(text):
@@ -124,7 +127,7 @@ class Reader:
     def lines(self, text: str) -> tuple[str, ...]:
         """Return the sentences of a text that tell of the subject; all of it if no one alone does.
 
-        >>> Reader(Subject(topic="Tom")).lines("Ann is well. Tom called.")
+        >>> SubjectFinder(Subject(topic="Tom")).lines("Ann is well. Tom called.")
         ('Tom called.',)
         """
         found = tuple(one.strip() for one in sentences(_headed(text)[1]) if self.finds(one))
@@ -133,7 +136,8 @@ class Reader:
     def cut_any(self, value: Any) -> Any:
         """Return a value without the sentences and list items that tell of the subject.
 
-        >>> Reader(Subject(topic="Tom")).cut_any({"facts": ["Tom left.", "It rained."], "n": 1})
+        >>> tom = SubjectFinder(Subject(topic="Tom"))
+        >>> tom.cut_any({"facts": ["Tom left.", "It rained."], "n": 1})
         {'facts': ['It rained.'], 'n': 1}
         """
         if isinstance(value, str):

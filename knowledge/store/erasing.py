@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from souffleur.errors import NotFoundError
+from souffleur.knowledge.forgetting.likeness import has_rare_words
 from souffleur.knowledge.forgetting.request import lines_of, unshared
-from souffleur.knowledge.forgetting.subject import Reader, Subject
-from souffleur.knowledge.forgetting.telling import tells_anything
+from souffleur.knowledge.forgetting.subject import Subject, SubjectFinder
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory
 from souffleur.knowledge.operation import Change, LedgerEntry
@@ -144,7 +144,7 @@ def _repeating(
         (one for one in mine if one.id not in ids),
     )
     texts = [*(one.content for one in told), *_said(turn)]
-    reader = Reader(Subject(names=own, contents=tuple(texts), called=tuple(called)))
+    reader = SubjectFinder(Subject(names=own, contents=tuple(texts), called=tuple(called)))
     return [
         one
         for one in mine
@@ -156,7 +156,7 @@ def _repeating(
 
 def _said(turn: Turn) -> list[str]:
     """Return the messages of a turn that tell anything: a greeting is repeated by everything."""
-    return [text for text in (turn.user, turn.assistant) if tells_anything(text)]
+    return [text for text in (turn.user, turn.assistant) if has_rare_words(text)]
 
 
 async def _strip_memories(
@@ -177,7 +177,7 @@ async def _empty_entries(
 
     They still say who did what, and when.
     """
-    reader = Reader(Subject(contents=tuple(_said(turn))))
+    reader = SubjectFinder(Subject(contents=tuple(_said(turn))))
     touched = ids | {one.id for one in mine if _quotes(one, turn)}
     found = {one.id: one for one in await journal.entries(turn.user_id, turn_id=turn.id)}
     for memory_id in sorted(touched):
@@ -194,15 +194,15 @@ async def _empty_entries(
             left = _cut(entry, reader)
         await journal.rewrite(_stripped(left, turn))
     for one in others.values():  # they were judged together, for one reason
-        if one.judged.get("reason") and reader.finds_or_may(str(one.judged["reason"])):
+        if one.judged.get("reason") and reader.finds_or_may_find(str(one.judged["reason"])):
             await journal.mark([one], judged={**one.judged, "reason": ""})
     return len(found)
 
 
-def _cut(entry: LedgerEntry, reader: Reader) -> LedgerEntry:
+def _cut(entry: LedgerEntry, reader: SubjectFinder) -> LedgerEntry:
     """Return an entry that rests on other turns, without what its reasons tell of this one."""
     reasons = {name: getattr(entry, name) for name in ("reason", "detail")}
-    left = {name: "" if reader.finds_or_may(text) else text for name, text in reasons.items()}
+    left = {name: "" if reader.finds_or_may_find(text) else text for name, text in reasons.items()}
     details = reader.cut_any(entry.details)
     return entry.model_copy(update={**left, "details": details})
 

@@ -24,7 +24,7 @@ from typing import IO, Literal
 from pydantic import AwareDatetime, ValidationError
 
 from souffleur.errors import NotFoundError, TransferError, UnreadableError
-from souffleur.knowledge.forgetting.unsaid import find_unsaid
+from souffleur.knowledge.forgetting.request import find_hidden
 from souffleur.knowledge.identity import user_conditions
 from souffleur.knowledge.memory import Frozen
 from souffleur.knowledge.operation import LedgerEntry, entry_id, is_id
@@ -124,9 +124,9 @@ async def export_lines(
     counts: Counter[str] = Counter()
     again: list[str] = []
     lines = 0
-    unsaid = await find_unsaid(journal, user_id)
+    unsaid = await find_hidden(journal, user_id)
     async for whole in _parts(collections, journal, user_id, wanted):
-        part = replace(whole, points=unsaid.left_of(whole.points))
+        part = replace(whole, points=unsaid.without_hidden(whole.points))
         known = set(part.again)
         counts.update(
             kind_of(part.collection, one.payload) for one in part.points if one.id not in known

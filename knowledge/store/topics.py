@@ -10,10 +10,10 @@ from loguru import logger
 from pydantic import AwareDatetime, Field
 
 from souffleur.errors import EmbedderError
-from souffleur.knowledge.forgetting.subject import Reader, Subject
-from souffleur.knowledge.forgetting.trace import (
+from souffleur.knowledge.forgetting.subject import Subject, SubjectFinder
+from souffleur.knowledge.forgetting.topic import (
     MAY_TELL,
-    Holdings,
+    StoredRecords,
     Trace,
     content_of,
     find_traces,
@@ -216,7 +216,7 @@ class Removals:
         held = await self.holdings(user_id)
         return await asyncio.to_thread(find_traces, held, topic, near, called)
 
-    async def holdings(self, user_id: str) -> Holdings:
+    async def holdings(self, user_id: str) -> StoredRecords:
         """Return everything that is kept of a user."""
         mine = Filter((Is("user_id", check_id(user_id)),))
         found: dict[str, list[Any]] = {name: [] for name in _READERS}
@@ -229,7 +229,7 @@ class Removals:
                 else:
                     others.append(point)
         memories = await read_matching(self._memories, mine, to_memory)
-        return Holdings(
+        return StoredRecords(
             memories,
             found["entry"],
             found["turn"],
@@ -261,7 +261,7 @@ class Removals:
 
     async def carry_out(self, order: Removal) -> None:
         """Remove the records of an order and cut the others. Idempotent."""
-        reader = Reader(order.subject)
+        reader = SubjectFinder(order.subject)
         gone = order.ids("memory", "episode", "portrait")
         await self._empty(order, reader, gone)
         await self._memories.delete(list(gone))
@@ -274,7 +274,7 @@ class Removals:
 
     async def sweep(self, order: Removal) -> None:
         """Remove what a model has replaced by what it wrote anew; cut that, should it tell, too."""
-        reader = Reader(order.subject)
+        reader = SubjectFinder(order.subject)
         held = await self.holdings(order.user_id)
         cut = order.cut_ids("episode", "portrait")
         over = [one.id for one in held.memories if one.id in cut and not _is_in_force(one)]
@@ -302,7 +302,7 @@ class Removals:
         """Drop an order whose bytes are gone as well."""
         await self._journal.collection.delete([order.id])
 
-    async def _empty(self, order: Removal, reader: Reader, gone: Sequence[str]) -> None:
+    async def _empty(self, order: Removal, reader: SubjectFinder, gone: Sequence[str]) -> None:
         """Erase words in the ledger: of the entries listed, and of those on what goes."""
         named = {one.id: one for one in await self._journal.get_entries(_entries_of(order))}
         for memory_id in gone:
@@ -311,13 +311,13 @@ class Removals:
         for entry in named.values():
             await self._journal.rewrite(_emptied(entry, reader, gone))
 
-    async def _cut_memories(self, order: Removal, reader: Reader) -> None:
+    async def _cut_memories(self, order: Removal, reader: SubjectFinder) -> None:
         ids = order.cut_ids("memory", "episode", "portrait")
         for one in to_memories(await self._memories.get(ids)):
             if one.user_id == order.user_id:
                 await self._cut(one, reader)
 
-    async def _cut(self, memory: Memory, reader: Reader) -> None:
+    async def _cut(self, memory: Memory, reader: SubjectFinder) -> None:
         """Cut a memory; one of which nothing is left goes."""
         left = reader.cut_memory(memory)
         if left == memory:
@@ -339,7 +339,7 @@ class Removals:
             words = encode_document("\n".join(memory.cues)) if memory.cues else None
             return Point(bare.id, bare.payload, None, bare.lexical, cue_words=words)
 
-    async def _cut_others(self, order: Removal, reader: Reader) -> None:
+    async def _cut_others(self, order: Removal, reader: SubjectFinder) -> None:
         """Cut the fields of records of other types, and the reasons kept with turns."""
         kinds = sorted(set(order.cut) - _TAKEN_APART)
         for point in await self._journal.collection.get(order.cut_ids(*kinds)):
@@ -365,7 +365,7 @@ def _made(entry: LedgerEntry) -> list[Memory]:
     return [change.after for change in entry.changes]
 
 
-def _emptied(entry: LedgerEntry, reader: Reader, gone: Sequence[str]) -> LedgerEntry:
+def _emptied(entry: LedgerEntry, reader: SubjectFinder, gone: Sequence[str]) -> LedgerEntry:
     """Return an entry without its words, and without the changes that tell of the subject."""
     told = [
         change.after.id

@@ -11,8 +11,8 @@ from datetime import date
 
 from souffleur.knowledge.search.words import STOP_WORDS, stem
 from souffleur.knowledge.text.dates import date_parts, read_dates
-from souffleur.knowledge.text.details import HAN, Detail, DetailKind, find_details, missing
-from souffleur.knowledge.text.numerals import LETTER, find_numbers
+from souffleur.knowledge.text.details import Detail, DetailKind, find_details, missing
+from souffleur.knowledge.text.numbers import HAN, LETTER, find_numbers
 
 COUNTABLE = range(2, 13)
 _UNITS = """

@@ -21,8 +21,9 @@ from souffleur.knowledge.text.dates import (
     read_dates,
 )
 from souffleur.knowledge.text.match import normalize_text
-from souffleur.knowledge.text.numerals import (
+from souffleur.knowledge.text.numbers import (
     GONE,
+    HAN,
     LETTER,
     NUMERAL,
     NumeralMatch,
@@ -31,9 +32,6 @@ from souffleur.knowledge.text.numerals import (
     number_keys,
     same_time,
 )
-
-HAN = "\u3040-\u30ff\u3400-\u9fff"
-"""Chinese and Japanese characters, for a character class in a pattern."""
 
 _UPPER = "A-ZÀ-ÖØ-Þ"
 _WORD = (

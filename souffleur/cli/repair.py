@@ -24,7 +24,7 @@ from souffleur.cli.tables import show
 if TYPE_CHECKING:
     from souffleur.api import Souffleur
     from souffleur.cli.memory import Memory
-    from souffleur.knowledge.forgetting.trace import TopicPreview, Trace
+    from souffleur.knowledge.forgetting.topic import TopicPreview, Trace
     from souffleur.knowledge.operation import LedgerEntry
     from souffleur.knowledge.store.erasing import Erased
     from souffleur.knowledge.store.repair import Broken

@@ -16,7 +16,7 @@ from souffleur.cast import Cast
 from souffleur.client import arguments
 from souffleur.client.run_results import to_result
 from souffleur.errors import MessageError
-from souffleur.knowledge.forgetting.trace import TopicPreview
+from souffleur.knowledge.forgetting.topic import TopicPreview
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import LedgerEntry, Recorded
 from souffleur.knowledge.people import Person, PersonaCard

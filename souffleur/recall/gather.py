@@ -18,7 +18,7 @@ from souffleur.knowledge.search.memories import EVERYWHERE, INSTANT, Found, Quer
 from souffleur.knowledge.search.periods import Period, asks_about_past, find_period, is_question
 from souffleur.knowledge.session import WindowRule
 from souffleur.knowledge.store.engine.cache import CachedCollection
-from souffleur.knowledge.text.restating import says_again
+from souffleur.knowledge.text.match import says_again
 from souffleur.knowledge.turn import Turn
 from souffleur.prompts import spoken_in
 from souffleur.recall.always import (

@@ -21,7 +21,7 @@ from souffleur.agents.structured_chat import StructuredChat
 from souffleur.agents.summarizer import ConversationSummarizer
 from souffleur.agents.task import Context
 from souffleur.errors import AnswerError, EndpointError
-from souffleur.knowledge.forgetting.subject import Reader
+from souffleur.knowledge.forgetting.subject import SubjectFinder
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.operation import Add, Update
@@ -300,7 +300,7 @@ async def test_a_portrait_that_loses_details_twice_changes_nothing(tmp_path: Pat
 def sources(former: str, *names: str, without: tuple[str, ...] = ()) -> Sources:
     """A former portrait, the names that memories know, and what was to be forgotten."""
     old = memory(former, category=Category.PROFILE, data={"without": list(without)})
-    reader = Reader(forgotten_in(old, ["Ann"]))
+    reader = SubjectFinder(forgotten_in(old, ["Ann"]))
     cut = without_forgotten(old, reader)
     return Sources(former=cut, material="", names=names, until=NOW, forgotten=reader)
 

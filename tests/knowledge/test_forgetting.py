@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from souffleur.errors import StoreError
+from souffleur.knowledge.forgetting.likeness import Likeness, SoughtMemory, stands_in
 from souffleur.knowledge.forgetting.request import Doubt
-from souffleur.knowledge.forgetting.telling import Matter, Told, stands_in
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind, Add, Delete, Forget, Refusal
@@ -27,23 +27,28 @@ HAN = "安周雯文王小明田中太郎茶里昂"
 @pytest.mark.parametrize(
     ("text", "content", "names", "told"),
     [
-        ("[2026-01-03 18:00] Ann met Tom at noon.", "Tom is Ann's ex.", ("Tom",), Told.SURELY),
-        ("Ann met Anna.", "Tom is Ann's ex.", ("Tom",), Told.NOT),
-        ("主人聊了前任周雯。", "主人的前任叫周雯。", ("周雯",), Told.SURELY),
-        ("主人每天早上喝黑咖啡，后来去上班。", "主人每天早上喝黑咖啡。", (), Told.SURELY),
-        ("主人每天早上去跑步。", "主人每天早上喝黑咖啡。", (), Told.NOT),
-        ("Ann smokes ten cigarettes and wants to stop.", "Ann smokes cigarettes.", (), Told.SURELY),
-        ("Ann wants to stop early today.", "Ann smokes ten cigarettes.", (), Told.NOT),
-        ("Ann smokes cigars at noon.", "Ann smokes ten cigarettes.", (), Told.PERHAPS),
-        ("I smoke.", "Ann smokes.", (), Told.SURELY),
-        ("My brother smokes.", "Ann smokes.", (), Told.PERHAPS),
-        ("Ann came home late.", "Ann is out of work.", (), Told.NOT),
-        ("", "Ann smokes.", (), Told.NOT),
+        ("[2026-01-03 18:00] Ann met Tom at noon.", "Tom is Ann's ex.", ("Tom",), Likeness.SURE),
+        ("Ann met Anna.", "Tom is Ann's ex.", ("Tom",), Likeness.NONE),
+        ("主人聊了前任周雯。", "主人的前任叫周雯。", ("周雯",), Likeness.SURE),
+        ("主人每天早上喝黑咖啡，后来去上班。", "主人每天早上喝黑咖啡。", (), Likeness.SURE),
+        ("主人每天早上去跑步。", "主人每天早上喝黑咖啡。", (), Likeness.NONE),
+        (
+            "Ann smokes ten cigarettes and wants to stop.",
+            "Ann smokes cigarettes.",
+            (),
+            Likeness.SURE,
+        ),
+        ("Ann wants to stop early today.", "Ann smokes ten cigarettes.", (), Likeness.NONE),
+        ("Ann smokes cigars at noon.", "Ann smokes ten cigarettes.", (), Likeness.POSSIBLE),
+        ("I smoke.", "Ann smokes.", (), Likeness.SURE),
+        ("My brother smokes.", "Ann smokes.", (), Likeness.POSSIBLE),
+        ("Ann came home late.", "Ann is out of work.", (), Likeness.NONE),
+        ("", "Ann smokes.", (), Likeness.NONE),
     ],
 )
-def test_what_tells_of_it(text: str, content: str, names: tuple[str, ...], told: Told) -> None:
+def test_what_tells_of_it(text: str, content: str, names: tuple[str, ...], told: Likeness) -> None:
     """A text tells of it by a name of its own, or by most of its rare words; some leave a doubt."""
-    assert Matter(content, names=names, called=("Ann", "主人")).in_text(text) is told
+    assert SoughtMemory(content, names=names, called=("Ann", "主人")).in_text(text) is told
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from souffleur.knowledge.forgetting.trace import TopicPreview
+from souffleur.knowledge.forgetting.topic import TopicPreview
 from souffleur.knowledge.store.topics import Forgotten
 from souffleur.server.access import Memory, Owner
 from souffleur.server.schemas import EraseBody, TopicBody, TopicPreviewBody

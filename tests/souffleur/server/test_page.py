@@ -14,7 +14,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
-from souffleur.knowledge.forgetting import trace
+from souffleur.knowledge.forgetting import topic
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.operation import ActorKind, Op, Refusal
 from souffleur.knowledge.store.runs import run_log
@@ -345,7 +345,7 @@ def test_what_a_run_did_is_in_every_language() -> None:
 def test_why_a_trace_goes_is_in_every_language() -> None:
     """Each reason that a preview of a topic gives has words on the page."""
     keys = json.loads((ROOT / "souffleur/server/page/static/strings/en.json").read_text("utf-8"))
-    source = inspect.getsource(trace)
+    source = inspect.getsource(topic)
     reasons = set(re.findall(r'"((?:its?|an?|all|the) [a-z][^"{]+?)(?: \(|")', source))
     assert len(reasons) >= 13
     silent = [one for one in reasons if not any(key.startswith(f"trace.{one}") for key in keys)]

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from souffleur.knowledge.text.numerals import find_numbers, number_keys, read_chinese, read_english
+from souffleur.knowledge.text.numbers import find_numbers, number_keys, read_chinese, read_english
 
 ONES = "零一二三四五六七八九"
 

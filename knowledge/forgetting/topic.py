@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from souffleur.knowledge.forgetting.request import beside, lines_of, names_in, unshared
-from souffleur.knowledge.forgetting.subject import Reader, Subject, texts_in, texts_of
+from souffleur.knowledge.forgetting.request import lines_of, names_in, turns_beside, unshared
+from souffleur.knowledge.forgetting.subject import Subject, SubjectFinder, texts_in, texts_of
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory, MemoryState
 from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.session import Segment, Session
@@ -78,7 +78,7 @@ def removal_notes(shared: bool) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class Holdings:
+class StoredRecords:
     """Everything that is kept of a user."""
 
     memories: Sequence[Memory]
@@ -91,21 +91,21 @@ class Holdings:
 
 
 def find_traces(
-    held: Holdings, topic: str, near: Mapping[str, str], called: Sequence[str] = ()
+    held: StoredRecords, topic: str, near: Mapping[str, str], called: Sequence[str] = ()
 ) -> list[Trace]:
     """Return what tells of a topic, and of the memories in `near`, each with why it is meant.
 
     `called` are the names of the user and the persona.
     """
-    memories = list(_memories(held, Reader(Subject(topic=topic)), near))
+    memories = list(_memories(held, SubjectFinder(Subject(topic=topic)), near))
     sure = {trace.id for trace in memories if trace.sure and trace.whole}
     gone = [one for one in held.memories if one.id in sure]
     subject = subject_of(topic, gone, held.memories, called)
-    reader, strict = Reader(subject), Reader(subject.model_copy(update={"names": ()}))
-    memories += _beside(held, gone, reader, {trace.id for trace in memories})
-    turns = list(_turns(held, gone, reader, strict))
+    finder, strict = SubjectFinder(subject), SubjectFinder(subject.model_copy(update={"names": ()}))
+    memories += _beside(held, gone, finder, {trace.id for trace in memories})
+    turns = list(_turns(held, gone, finder, strict))
     erased = {trace.id for trace in turns if trace.sure and trace.whole}
-    narratives = list(_narratives(held, reader, erased))
+    narratives = list(_narratives(held, finder, erased))
     listed = {trace.id for trace in (*memories, *narratives, *turns)}
     telling = erased | {trace.id for trace in turns if trace.why == HAS_NAME}
     near_by = list(_beside_turns(held, telling, called, listed)) if gone else []
@@ -113,11 +113,11 @@ def find_traces(
         *memories,
         *narratives,
         *turns,
-        *_doubtful(held, reader, listed),
+        *_doubtful(held, finder, listed),
         *near_by,
         *_places(held, erased),
-        *_entries(held, reader, sure, {one.id for one in memories if one.why == RESEMBLES}),
-        *_others(held, reader),
+        *_entries(held, finder, sure, {one.id for one in memories if one.why == RESEMBLES}),
+        *_others(held, finder),
     ]
 
 
@@ -134,12 +134,14 @@ def subject_of(
     return Subject(topic=topic, names=names, contents=tuple(contents), called=tuple(called))
 
 
-def _memories(held: Holdings, reader: Reader, near: Mapping[str, str]) -> Iterator[Trace]:
+def _memories(
+    held: StoredRecords, finder: SubjectFinder, near: Mapping[str, str]
+) -> Iterator[Trace]:
     """Yield the memories that tell of the topic, and those that they replaced."""
     known = {one.id: one for one in held.memories if one.category not in NARRATIVE}
     found: dict[str, str] = {}
     for one in known.values():
-        if reader.finds(one.content) or any(map(reader.finds, (*one.entities, *one.topics))):
+        if finder.finds(one.content) or any(map(finder.finds, (*one.entities, *one.topics))):
             found[one.id] = "it names the topic"
         elif one.id in near:
             found[one.id] = near[one.id]
@@ -154,7 +156,7 @@ def _memories(held: Holdings, reader: Reader, near: Mapping[str, str]) -> Iterat
 
 
 def _beside(
-    held: Holdings, gone: Sequence[Memory], reader: Reader, listed: set[str]
+    held: StoredRecords, gone: Sequence[Memory], finder: SubjectFinder, listed: set[str]
 ) -> Iterator[Trace]:
     """Yield the memories with a quotation or cue that tells of it, or with the same source."""
     quotes = {(item.turn_id, item.quote) for one in gone for item in one.evidence}
@@ -166,10 +168,10 @@ def _beside(
         shared = names & set(one.entities)
         if quotes & {(item.turn_id, item.quote) for item in one.evidence}:
             yield _trace(one, "it rests on the same words", sure=False)
-        elif reader.only_resembles(one.content):
+        elif finder.only_resembles(one.content):
             yield _trace(one, RESEMBLES, sure=False)
-        elif any(map(reader.finds, texts_of(one))):
-            lines = tuple(text for text in texts_of(one) if reader.finds(text))
+        elif any(map(finder.finds, texts_of(one))):
+            lines = tuple(text for text in texts_of(one) if finder.finds(text))
             yield _trace(one, "its quotations or cues tell of it", whole=False, lines=lines)
         elif turns & {item.turn_id for item in one.evidence}:
             yield _trace(one, "it was told in the same turn", sure=False)
@@ -177,7 +179,7 @@ def _beside(
             yield _trace(one, f"it mentions {', '.join(sorted(shared))} as well", sure=False)
 
 
-def _narratives(held: Holdings, reader: Reader, erased: set[str]) -> Iterator[Trace]:
+def _narratives(held: StoredRecords, finder: SubjectFinder, erased: set[str]) -> Iterator[Trace]:
     """Yield the episodes and portraits that tell of it; old versions go as a whole."""
     over = {
         segment.episode_id
@@ -187,7 +189,7 @@ def _narratives(held: Holdings, reader: Reader, erased: set[str]) -> Iterator[Tr
     for one in held.memories:
         if one.category not in NARRATIVE:
             continue
-        lines = tuple(line for text in texts_of(one) for line in reader.lines(text))
+        lines = tuple(line for text in texts_of(one) for line in finder.lines(text))
         if one.id in over:
             yield _trace(one, "all turns that it tells of go")
         elif lines and one.state is not MemoryState.ACTIVE:
@@ -197,7 +199,7 @@ def _narratives(held: Holdings, reader: Reader, erased: set[str]) -> Iterator[Tr
 
 
 def _turns(
-    held: Holdings, gone: Sequence[Memory], reader: Reader, strict: Reader
+    held: StoredRecords, gone: Sequence[Memory], finder: SubjectFinder, strict: SubjectFinder
 ) -> Iterator[Trace]:
     quoted = {item.turn_id for one in gone for item in one.evidence}
     for turn in held.turns:
@@ -208,42 +210,42 @@ def _turns(
             yield Trace(turn.id, kind, shown, "it tells of it", at=turn.at)
         elif turn.id in quoted:
             yield Trace(turn.id, kind, shown, "a memory that goes rests on it", at=turn.at)
-        elif reader.finds(turn.words):
+        elif finder.finds(turn.words):
             yield Trace(turn.id, kind, shown, HAS_NAME, at=turn.at, sure=False)
-        elif reader.finds_any([turn.judged, turn.error]):
-            lines = tuple(text for text in texts_in(turn.judged) if reader.finds(text))
+        elif finder.finds_any([turn.judged, turn.error]):
+            lines = tuple(text for text in texts_in(turn.judged) if finder.finds(text))
             why = "the reason of its judgement tells of it"
             yield Trace(turn.id, kind, shown, why, whole=False, lines=lines, at=turn.at)
 
 
-def _doubtful(held: Holdings, reader: Reader, listed: set[str]) -> Iterator[Trace]:
+def _doubtful(held: StoredRecords, finder: SubjectFinder, listed: set[str]) -> Iterator[Trace]:
     """Yield what shares rare words with what goes, and is not listed yet."""
     for one in held.memories:
         if one.id in listed:
             continue
-        lines = tuple(line for line in lines_of(one) if reader.may_find(line))
+        lines = tuple(line for line in lines_of(one) if finder.may_find(line))
         if lines and one.category in NARRATIVE:
             yield _trace(one, MAY_TELL, whole=False, sure=False, lines=lines)
         elif lines:
             yield _trace(one, MAY_TELL, sure=False)
     for turn in held.turns:
-        if turn.id not in listed and not turn.expunged and reader.may_find(turn.words):
+        if turn.id not in listed and not turn.expunged and finder.may_find(turn.words):
             shown = clip(turn.words, MAX_SHOWN)
             yield Trace(turn.id, "turn", shown, MAY_TELL, sure=False, at=turn.at)
 
 
 def _beside_turns(
-    held: Holdings, telling: set[str], called: Sequence[str], listed: set[str]
+    held: StoredRecords, telling: set[str], called: Sequence[str], listed: set[str]
 ) -> Iterator[Trace]:
     """Yield what was said beside turns that tell of it, and names nobody."""
     said = sorted((one for one in held.turns if not one.expunged), key=lambda one: one.seq)
-    for turn in beside(telling, said, names_in(held.memories), called):
+    for turn in turns_beside(telling, said, names_in(held.memories), called):
         if turn.id not in listed:
             shown = clip(turn.words, MAX_SHOWN)
             yield Trace(turn.id, "turn", shown, BESIDE, sure=False, at=turn.at)
 
 
-def _places(held: Holdings, erased: set[str]) -> Iterator[Trace]:
+def _places(held: StoredRecords, erased: set[str]) -> Iterator[Trace]:
     """Yield the windows and segments that hold turns that go, which leave them."""
     for session in held.sessions:
         if count := len(erased & {entry.id for entry in session.window}):
@@ -256,26 +258,28 @@ def _places(held: Holdings, erased: set[str]) -> Iterator[Trace]:
             yield Trace(segment.id, "segment", segment.session_id, why, whole=False, at=segment.at)
 
 
-def _entries(held: Holdings, reader: Reader, sure: set[str], others: set[str]) -> Iterator[Trace]:
+def _entries(
+    held: StoredRecords, finder: SubjectFinder, sure: set[str], others: set[str]
+) -> Iterator[Trace]:
     """Yield the entries that tell of it, but those on `others` alone, which tell something else."""
     for entry in held.entries:
         if entry.memory_ids and others.issuperset(entry.memory_ids):
             continue
         kind = "proposal" if entry.waits else "entry"
-        lines = tuple(dict.fromkeys(filter(reader.finds, words_of(entry))))
+        lines = tuple(dict.fromkeys(filter(finder.finds, words_of(entry))))
         if lines or sure.intersection(entry.memory_ids):
             why = "its words tell of it" if lines else "it changed a memory that goes"
             said = f"{entry.op}: {clip(entry.reason, MAX_SHOWN)}"
             yield Trace(entry.id, kind, said, why, whole=False, lines=lines, at=entry.at)
 
 
-def _others(held: Holdings, reader: Reader) -> Iterator[Trace]:
+def _others(held: StoredRecords, finder: SubjectFinder) -> Iterator[Trace]:
     for point in held.others:
         kind = str(point.payload.get("type"))
         if kind in KEPT:
             continue
         value = content_of(point)
-        lines = tuple(text for text in texts_in(value) if reader.finds(text))
+        lines = tuple(text for text in texts_in(value) if finder.finds(text))
         if lines:
             shown, whole = clip(" · ".join(lines), MAX_SHOWN), kind == "item"
             yield Trace(point.id, kind, shown, "it tells of it", whole=whole, lines=lines)

@@ -5,15 +5,16 @@ the user and the persona do not count, as nobody says his own name.
 """
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import pairwise
+from pathlib import Path
 
-from souffleur.knowledge.search.words import COMMON, STOP_WORDS, is_spaced, split
-from souffleur.knowledge.text.details import HAN
-from souffleur.knowledge.text.everyday import COMMON_HAN, EVERYDAY, KIN, KIN_UNSPACED, key_of
+from souffleur.knowledge.search.words import COMMON, STOP_WORDS, is_spaced, split, stem
+from souffleur.knowledge.text.numbers import HAN
 from souffleur.knowledge.text.plain import fold_width_and_case
 from souffleur.knowledge.text.sentences import sentences
 
@@ -29,6 +30,28 @@ LITTLE = 0.1
 OFTEN = 30
 """Number of texts of one user from which on a word is not rare, or one in fifty of very many."""
 
+KEY_LENGTH = 6
+"""Letters by which a word is compared: allergy is allergic, psoriasis psoriatic."""
+
+
+def key_of(word: str) -> str:
+    """Return the beginning of a word's stem, which its forms have in common.
+
+    >>> key_of("allergic") == key_of("allergies"), key_of("茶")
+    (True, '茶')
+    """
+    return stem(word)[:KEY_LENGTH]
+
+
+_LISTS = tomllib.loads(Path(__file__).with_name("everyday.toml").read_text(encoding="utf-8"))
+EVERYDAY = frozenset((*map(key_of, _LISTS["english"].split()), *_LISTS["unspaced"].split()))
+"""Keys of words that everybody says of everything."""
+COMMON_HAN = frozenset("".join(_LISTS["characters"].split()))
+"""Characters that stand in many words: one of them alone tells nothing."""
+KIN = frozenset(map(key_of, _LISTS["people"].split()))
+"""Keys of words for a person near somebody."""
+KIN_UNSPACED = tuple(_LISTS["unspaced_people"].split())
+"""The same in scripts without spaces."""
 PARTICLES = frozenset("的了吗呢吧啊呀哦嗯么嘛啦のはがをにへともでやだねよかなて")
 """Characters that are no part of a word; 过, 地, 得 and 着 may be one, as in 过敏."""
 
@@ -50,13 +73,13 @@ Weights = Mapping[str, float]
 """What a text is compared by: keys of its words, each with its weight."""
 
 
-class Told(IntEnum):
+class Likeness(IntEnum):
     """Whether a text tells what a memory tells."""
 
-    NOT = 0
-    PERHAPS = 1
+    NONE = 0
+    POSSIBLE = 1
     """It shares rare words with it."""
-    SURELY = 2
+    SURE = 2
 
 
 def weigh(text: str, called: Iterable[str] = (), often: AbstractSet[str] = frozenset()) -> Weights:
@@ -99,7 +122,7 @@ def _weight(key: str, often: AbstractSet[str]) -> float:
     return WEAK if _ENDING.fullmatch(key) or key in KIN_UNSPACED else STRONG
 
 
-def said_often(texts: Iterable[str]) -> frozenset[str]:
+def frequent_keys(texts: Iterable[str]) -> frozenset[str]:
     """Return the keys of the words that are in many of these texts."""
     listed = [weigh(text) for text in texts]
     found = Counter(key for one in listed for key in one)
@@ -108,7 +131,7 @@ def said_often(texts: Iterable[str]) -> frozenset[str]:
 
 
 @dataclass(frozen=True)
-class Matter:
+class SoughtMemory:
     """What a memory tells, prepared to be looked for in many texts."""
 
     content: str
@@ -127,61 +150,61 @@ class Matter:
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", weigh(self.content, self.called, self.often))
 
-    def in_text(self, text: str) -> Told:
+    def in_text(self, text: str) -> Likeness:
         """Return whether a text tells it, as a whole or in one of its sentences.
 
         A sentence that also names somebody else only may tell it.
 
 
-        >>> peanuts = Matter("Ann is allergic to peanuts.", called=("Ann",))
+        >>> peanuts = SoughtMemory("Ann is allergic to peanuts.", called=("Ann",))
         >>> said = "I'm allergic to peanuts", "A peanut bar?", "I am at home", "My mum's allergy"
         >>> [peanuts.in_text(one).name for one in said]
-        ['SURELY', 'PERHAPS', 'NOT', 'PERHAPS']
-        >>> nuts = Matter("安对花生过敏", called=("安",))
+        ['SURE', 'POSSIBLE', 'NONE', 'POSSIBLE']
+        >>> nuts = SoughtMemory("安对花生过敏", called=("安",))
         >>> [nuts.in_text(one).name for one in ("我吃花生过敏", "学生")]
-        ['SURELY', 'NOT']
-        >>> Matter("Tom left.", names=("Tom",)).in_text("Is that Tom's?").name
-        'SURELY'
+        ['SURE', 'NONE']
+        >>> SoughtMemory("Tom left.", names=("Tom",)).in_text("Is that Tom's?").name
+        'SURE'
         """
         if stands_in(text, self.names):
-            return Told.SURELY
+            return Likeness.SURE
         text = HEAD.sub("", text, count=1) if HEAD.match(text) else text
         parts = sentences(text)
         whole = self._in_words(text)
-        if whole is Told.SURELY or len(parts) < 2:
+        if whole is Likeness.SURE or len(parts) < 2:
             return whole
         return max(whole, *map(self._in_words, parts))
 
-    def _in_words(self, text: str) -> Told:
+    def _in_words(self, text: str) -> Likeness:
         says = weigh(text, self.called, self.often)
         found = self.weights.keys() & says.keys()
         near, beside = self._weight_of(found), _heavy(says, but=found)
         if found and share(self.weights, found) >= TOLD_SHARE:
             clear = near >= 2 * STRONG or beside <= max(near, STRONG)
             another = names_somebody(text, self.others, but=self.content)
-            return Told.SURELY if clear and not another else Told.PERHAPS
+            return Likeness.SURE if clear and not another else Likeness.POSSIBLE
         if self.nearness(text) >= NEAR_SHARE or stands_in(text, self.shared):
-            return Told.PERHAPS
+            return Likeness.POSSIBLE
         rare = max((self.weights[key] for key in found), default=0.0)
         told = rare >= STRONG or (near >= MIDDLE and near >= LITTLE * self._all)
-        return Told.PERHAPS if told else Told.NOT
+        return Likeness.POSSIBLE if told else Likeness.NONE
 
     def nearness(self, text: str) -> float:
         """Return the share of its weight that a text has, from 0 to 1."""
         return share(self.weights, self.weights.keys() & weigh(text, self.called).keys())
 
-    def in_memory(self, content: str) -> Told:
+    def in_memory(self, content: str) -> Likeness:
         """Return whether another memory tells it: surely only if it tells nothing else.
 
-        >>> tea = Matter("Ann likes green tea.", called=("Ann",))
+        >>> tea = SoughtMemory("Ann likes green tea.", called=("Ann",))
         >>> said = "Green tea is liked by Ann.", "Ann likes 3 green teas.", "Ann sings."
         >>> [tea.in_memory(one).name for one in said]
-        ['SURELY', 'PERHAPS', 'NOT']
+        ['SURE', 'POSSIBLE', 'NONE']
         """
         told = self.in_text(content)
-        if told is Told.SURELY and not stands_in(content, self.names):
+        if told is Likeness.SURE and not stands_in(content, self.names):
             says = telling(weigh(content, self.called, self.often))
-            return Told.SURELY if says <= self.weights.keys() else Told.PERHAPS
+            return Likeness.SURE if says <= self.weights.keys() else Likeness.POSSIBLE
         return told
 
     @property
@@ -211,10 +234,10 @@ def share(weights: Weights, found: AbstractSet[str]) -> float:
     return sum(weights[key] for key in found) / (sum(weights.values()) or 1.0)
 
 
-def tells_anything(text: str) -> bool:
+def has_rare_words(text: str) -> bool:
     """Return whether a text has words that not everybody says of everything.
 
-    >>> tells_anything("Thanks, good night!"), tells_anything("I have psoriasis")
+    >>> has_rare_words("Thanks, good night!"), has_rare_words("I have psoriasis")
     (False, True)
     """
     return _heavy(weigh(text)) >= STRONG

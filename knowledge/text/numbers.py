@@ -44,6 +44,9 @@ def extract(
 
 
 LETTER = "A-Za-zÀ-ÖØ-öø-ɏ"
+"""Latin letters, for a character class in a pattern."""
+HAN = "\u3040-\u30ff\u3400-\u9fff"
+"""Chinese and Japanese characters, for a character class in a pattern."""
 _ONES = "一二两兩三四五六七八九"
 NUMERAL = f"〇零{_ONES}十百千万萬亿億"
 _VALUES = dict(zip("〇零" + _ONES, (0, 0, 1, 2, 2, 2, 3, 4, 5, 6, 7, 8, 9), strict=True))

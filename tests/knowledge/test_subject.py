@@ -2,8 +2,8 @@
 
 from hypothesis import given, strategies as st
 
-from souffleur.knowledge.forgetting.subject import Reader, Subject
-from souffleur.knowledge.forgetting.telling import Matter, Told, stands_in
+from souffleur.knowledge.forgetting.likeness import Likeness, SoughtMemory, stands_in
+from souffleur.knowledge.forgetting.subject import Subject, SubjectFinder
 from souffleur.knowledge.search.words import terms
 
 WORDS = ("Ann", "tea", "green", "Tom's", "cats", "Oslo", "likes", "走る", "绿茶", "金 哲洙", "J")
@@ -17,7 +17,7 @@ def tells(subject: Subject, text: str) -> bool:
     return bool(text) and (
         stands_in(text, (*subject.names, subject.topic))
         or bool(topic and topic <= said)
-        or any(Matter(one).in_text(text) is Told.SURELY for one in subject.contents)
+        or any(SoughtMemory(one).in_text(text) is Likeness.SURE for one in subject.contents)
     )
 
 
@@ -32,6 +32,6 @@ def test_what_tells_of_a_subject_is_found(
 ) -> None:
     """Looking only at memories with a rare term in common leaves none out, asked once or again."""
     subject = Subject(topic=topic, names=tuple(names), contents=tuple(contents))
-    reader = Reader(subject)
+    reader = SubjectFinder(subject)
     for text in [*said, *contents, *said]:
         assert reader.finds(text) is tells(subject, text)

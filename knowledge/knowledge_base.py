@@ -68,7 +68,6 @@ from souffleur.knowledge.search.memories import (
     turns_filter,
 )
 from souffleur.knowledge.store import erasing
-from souffleur.knowledge.store.choices import Choices
 from souffleur.knowledge.store.codecs import (
     fingerprint,
     masked_reader,
@@ -91,7 +90,7 @@ from souffleur.knowledge.store.engine.collection import (
     read_all,
 )
 from souffleur.knowledge.store.erasing import Erased
-from souffleur.knowledge.store.introductions import People, UserSummary, list_users
+from souffleur.knowledge.store.introductions import Choices, People, UserSummary, list_users
 from souffleur.knowledge.store.items import Items
 from souffleur.knowledge.store.labels import has
 from souffleur.knowledge.store.ledger import Journal

@@ -38,7 +38,6 @@ from souffleur.knowledge.privacy.groups import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.secrets import mask
 from souffleur.knowledge.proposals import seen
 from souffleur.knowledge.search.embedder import Embedder
-from souffleur.knowledge.store.choices import Choices
 from souffleur.knowledge.store.codecs import (
     embedded_point,
     fingerprint,
@@ -47,7 +46,7 @@ from souffleur.knowledge.store.codecs import (
     to_turn,
 )
 from souffleur.knowledge.store.engine.collection import Collection, Filter, Is, Point
-from souffleur.knowledge.store.introductions import People
+from souffleur.knowledge.store.introductions import Choices, People
 from souffleur.knowledge.store.labels import has
 from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.reading import read_each

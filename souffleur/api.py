@@ -1130,7 +1130,7 @@ class Souffleur:
         The journal asks again.
         """
         try:
-            return self.knowledge.choices.find_at_hand(user_id).keeps_out
+            return self.knowledge.choices.find_cached(user_id).keeps_out
         except SouffleurError:
             return False
 

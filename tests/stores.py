@@ -19,7 +19,7 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.policy import COMPANION, Policy
 from souffleur.knowledge.search.embedder import Embedder
-from souffleur.knowledge.store.engine import disk
+from souffleur.knowledge.store.engine import files
 from souffleur.knowledge.store.engine.collection import Collection, CollectionSchema
 from souffleur.knowledge.store.engine.edge import EdgeCollection
 from souffleur.knowledge.store.labels import INDEXES
@@ -49,7 +49,7 @@ class Shard:
             self.uses += 1
         loan = Loan(self._shard)
         opened = cast("qdrant.EdgeShard", loan)
-        path, room = self.folder / schema.name, disk.free_bytes
+        path, room = self.folder / schema.name, files.free_bytes
         usual = EdgeCollection(opened, path, schema, flush_every=1.0, power_safe=False, room=room)
         return usual, loan
 

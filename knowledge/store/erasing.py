@@ -17,7 +17,6 @@ from souffleur.knowledge.memory import NARRATIVE, Category, Memory
 from souffleur.knowledge.operation import Change, LedgerEntry
 from souffleur.knowledge.preferences import preferences_id, preferences_point, what_is_off
 from souffleur.knowledge.store.backup_file import kind_of
-from souffleur.knowledge.store.choices import Choices
 from souffleur.knowledge.store.codecs import to_memories
 from souffleur.knowledge.store.engine.collection import (
     Collection,
@@ -27,6 +26,7 @@ from souffleur.knowledge.store.engine.collection import (
     read_all,
     read_pages,
 )
+from souffleur.knowledge.store.introductions import Choices
 from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.sessions import Sessions
 from souffleur.knowledge.turn import Turn

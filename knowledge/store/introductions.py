@@ -1,4 +1,4 @@
-"""Introductions: the users and personas that a host has introduced to a store."""
+"""People: users and personas that a host has introduced, and the preferences of users."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,6 +21,13 @@ from souffleur.knowledge.people import (
     persona_point,
     to_person,
     to_persona,
+)
+from souffleur.knowledge.preferences import (
+    Preferences,
+    changed,
+    preferences_id,
+    preferences_point,
+    to_preferences,
 )
 from souffleur.knowledge.privacy.secrets import find_secret
 from souffleur.knowledge.store.engine.collection import (
@@ -153,3 +160,49 @@ async def list_users(memories: Collection, journal: Journal) -> list[UserSummary
 def _counts(point: Point) -> bool:
     payload = point.payload
     return payload.get("state") in _COUNTED and payload.get("category") not in NARRATIVE
+
+
+class Choices:
+    """The preferences in a journal; those who have chosen nothing have the usual ones."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    async def find(self, user_id: str) -> Preferences:
+        """Return the preferences of a user. Raises IdentityError, StoreError."""
+        id = preferences_id(check_id(user_id))
+        return _first(await self._journal.collection.get([id]), user_id)
+
+    def find_cached(self, user_id: str) -> Preferences:
+        """Return the preferences of a user without asking a server. Raises StoreError.
+
+        Of a server, these are the preferences that were read last, or the usual ones.
+        """
+        collection, id = self._journal.collection, preferences_id(check_id(user_id))
+        kept = collection.memo.find(id)
+        if kept is not None:
+            return _first([kept.point] if kept.point else [], user_id)
+        return _first([] if collection.shared else collection.get_now([id]), user_id)
+
+    def change(self, user_id: str, *, now: datetime, **fields: bool | None) -> Preferences:
+        """Write the preferences with these fields; a field that is `None` keeps its value.
+
+        Raises IdentityError, and SettingsError for an invalid value.
+        """
+        with self._journal.lock:
+            found = self._journal.collection.get_now([preferences_id(check_id(user_id))])
+            old = _first(found, user_id)
+            new = changed(old, fields, now)
+            if new is not old:
+                self._journal.collection.put_now([preferences_point(new)])
+            return new
+
+    async def resting(self) -> frozenset[str]:
+        """Return the users whose memory is off."""
+        chosen = Filter((Is("type", "preferences"),))
+        found = read_each(await read_all(self._journal.collection, chosen), to_preferences)
+        return frozenset(one.user_id for one in found if not one.memory)
+
+
+def _first(points: Sequence[Point], user_id: str) -> Preferences:
+    return next(iter(read_each(points, to_preferences)), Preferences(user_id=user_id))

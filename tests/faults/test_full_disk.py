@@ -14,7 +14,7 @@ import pytest
 
 from souffleur.api import Souffleur
 from souffleur.errors import BackupError, TransferError
-from souffleur.knowledge.store.engine.disk import BYTES_TO_OPEN, BYTES_TO_WRITE, MB
+from souffleur.knowledge.store.engine.files import BYTES_TO_OPEN, BYTES_TO_WRITE, MB
 from souffleur.parts import Parts
 from souffleur.settings import Settings
 from souffleur.times import from_clock

@@ -14,10 +14,9 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import ActorKind, Add, Boost
 from souffleur.knowledge.store.engine.checksums import sums_file
 from souffleur.knowledge.store.engine.collection import Collection, Payload, Point
-from souffleur.knowledge.store.engine.disk import free_bytes
 from souffleur.knowledge.store.engine.edge import EdgeCollection
 from souffleur.knowledge.store.engine.edge_encoding import encode_config
-from souffleur.knowledge.store.engine.files import sync_log
+from souffleur.knowledge.store.engine.files import free_bytes, sync_log
 from souffleur.knowledge.turn import TurnState
 from souffleur.parts import Parts
 from souffleur.settings import Settings

@@ -16,7 +16,7 @@ import qdrant_edge as qdrant
 from loguru import logger
 
 from souffleur.errors import StoreBusyError, StoreError
-from souffleur.knowledge.store.engine import checksums, compacting, disk
+from souffleur.knowledge.store.engine import checksums, compacting, files
 from souffleur.knowledge.store.engine.collection import (
     Changes,
     CollectionSchema,
@@ -132,7 +132,7 @@ class EdgeCollection:
         *,
         flush_every: float = 1.0,
         power_safe: bool = False,
-        room: Room = disk.free_bytes,
+        room: Room = files.free_bytes,
         sync: Sync = sync_log,
         checkpoint_after: int = CHECKPOINT_WRITES,
     ) -> "EdgeCollection":
@@ -150,7 +150,7 @@ class EdgeCollection:
             check_stored(schema, stored, str(folder))
         with engine_errors("open", path):
             path.mkdir(parents=True, exist_ok=True)
-            disk.need(disk.BYTES_TO_OPEN, path, room)
+            files.need(files.BYTES_TO_OPEN, path, room)
             checksums.drop_sums(path)
         return cls(
             _load(path, schema),
@@ -399,7 +399,7 @@ class EdgeCollection:
     ) -> None:
         self.changes.note(ids)
         with self._engine(doing):
-            disk.need(disk.BYTES_TO_WRITE, self._path, self._room)
+            files.need(files.BYTES_TO_WRITE, self._path, self._room)
             self._shard.update(operation())
         self._unsynced = True
         self._written += 1
@@ -445,7 +445,7 @@ class EdgeCollection:
                     many = self._written >= self._checkpoint_after
                     if checkpoint or many or self.trouble or not SYNCS_MAPS:
                         if self._written:  # the engine dies of a full disk in mapped files
-                            disk.need(disk.BYTES_TO_WRITE, self._path, self._room)
+                            files.need(files.BYTES_TO_WRITE, self._path, self._room)
                         sync_data(self._path)
                         with self._alone:
                             self._opened.flush()

@@ -1,7 +1,10 @@
-"""The engine's files on the disk, without the engine.
+"""The engine's files on the disk, without the engine: the log, the lock on a folder, free space.
 
-A flush of Qdrant Edge syncs some 200 files in turn and holds the GIL meanwhile: 20 to 60 ms, or
-as long as the disk takes. Its log alone brings back what was written since; `fsync` frees the GIL.
+A flush of Qdrant Edge syncs some 130 files in turn and holds the GIL meanwhile, as long as the disk
+takes. Its log alone brings back what was written since; `fsync` frees the GIL.
+
+The engine writes through memory maps into sparse files: if the disk is full, the system kills the
+whole process (SIGBUS) instead of raising an error. So free space is checked before each write.
 """
 
 import os
@@ -10,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from shutil import disk_usage
 from typing import IO
 
 import portalocker
@@ -107,3 +111,31 @@ def _busy(folder: Path) -> str:
         f"The store at '{folder}' is in use by {who}; close it, or share memories between "
         "processes with a Qdrant server: set SOUFFLEUR_QDRANT_URL."
     )
+
+
+MB = 1 << 20
+BYTES_TO_OPEN = 100 * MB
+"""Space for two new collections on file systems without sparse files, and for some writes."""
+BYTES_TO_WRITE = 32 * MB
+"""Space for one more segment of the log."""
+
+
+def free_bytes(path: Path) -> int:
+    """Return the free bytes on the disk of a path. Raises OSError if the path does not exist."""
+    return disk_usage(path).free
+
+
+def need(least: int, path: Path, room: Callable[[Path], int]) -> None:
+    """Raise StoreError unless at least `least` bytes are free on the disk of the path."""
+    try:
+        free = room(path)
+    except OSError as error:
+        raise StoreError(
+            f"The store at '{path.parent}' is out of reach ({error.strerror}): restore its folder, "
+            "and open it again."
+        ) from error
+    if free < least:
+        raise StoreError(
+            f"The disk of '{path.parent}' has {free // MB} MB left and {least // MB} MB are "
+            "needed: make room. What was accepted is kept."
+        )

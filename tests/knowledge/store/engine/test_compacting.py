@@ -22,8 +22,8 @@ from souffleur.knowledge.store.engine.collection import (
     Sparse,
     read_all,
 )
-from souffleur.knowledge.store.engine.disk import BYTES_TO_OPEN, MB
 from souffleur.knowledge.store.engine.edge import EdgeCollection, stored_dimension
+from souffleur.knowledge.store.engine.files import BYTES_TO_OPEN, MB
 from tests.knowledge.store.engine.test_collection import LAYOUT, PLAIN, name, number, point
 
 ROOT = Path(__file__).parents[3]

@@ -7,7 +7,7 @@ import pytest
 from souffleur.api import Souffleur
 from souffleur.errors import StoreError
 from souffleur.knowledge.operation import derive_id
-from souffleur.knowledge.store.engine import disk
+from souffleur.knowledge.store.engine import files
 from souffleur.knowledge.store.engine.collection import CollectionSchema, Point
 from souffleur.knowledge.store.engine.edge import EdgeCollection
 from souffleur.parts import Parts
@@ -31,34 +31,34 @@ class Room:
 
 async def test_a_store_is_not_opened_without_room(tmp_path: Path) -> None:
     """The error says how much there is and how much is needed; with room it opens."""
-    room = Room(disk.BYTES_TO_OPEN - 1)
+    room = Room(files.BYTES_TO_OPEN - 1)
     with pytest.raises(StoreError, match=r"has 99 MB left and 100 MB are needed: make room"):
         EdgeCollection.open(tmp_path, LAYOUT, room=room)
-    room.free = disk.BYTES_TO_OPEN
+    room.free = files.BYTES_TO_OPEN
     await EdgeCollection.open(tmp_path, LAYOUT, room=room).close()
 
 
 async def test_a_disk_that_fills_up_loses_nothing(tmp_path: Path) -> None:
     """What was written stays, what comes is refused before the engine sees it, and it goes on."""
-    room = Room(disk.BYTES_TO_OPEN)
+    room = Room(files.BYTES_TO_OPEN)
     collection = EdgeCollection.open(tmp_path, LAYOUT, room=room)
     collection.put_now([POINT])
-    room.free = disk.BYTES_TO_WRITE - 1
+    room.free = files.BYTES_TO_WRITE - 1
     with pytest.raises(StoreError, match="make room"):
         collection.put_now([Point(derive_id("two"), {})])
     assert len(await collection.get([POINT.id, derive_id("two")])) == 1
-    room.free = disk.BYTES_TO_WRITE
+    room.free = files.BYTES_TO_WRITE
     collection.put_now([Point(derive_id("two"), {})])
     await collection.close()
 
 
 async def test_the_engine_flushes_only_with_room(tmp_path: Path) -> None:
     """Else it could die in its mapped files: the log has what was written, which is told."""
-    room = Room(disk.BYTES_TO_OPEN)
+    room = Room(files.BYTES_TO_OPEN)
     collection = EdgeCollection.open(tmp_path, LAYOUT, room=room)
     room.free = 0
     await collection.close()  # there is nothing to flush
-    room.free = disk.BYTES_TO_OPEN
+    room.free = files.BYTES_TO_OPEN
     collection = EdgeCollection.open(tmp_path, LAYOUT, room=room)
     collection.put_now([POINT])
     room.free = 0
@@ -80,14 +80,14 @@ async def host_with(room: Room, folder: Path) -> Souffleur:
 
 async def test_a_host_keeps_talking_on_a_full_disk(tmp_path: Path) -> None:
     """`observe` says so and holds the turns; once there is room they are written, in order."""
-    room = Room(disk.BYTES_TO_OPEN)
+    room = Room(files.BYTES_TO_OPEN)
     memory = await host_with(room, tmp_path)
     room.free = 0
     for place in range(3):
         receipt = memory.observe(user_id="ann", user=f"turn {place}", turn_id=str(place))
         assert (receipt.new, receipt.durable, "make room" in receipt.error) == (True, False, True)
     assert "held in memory" in (await memory.health()).store_error
-    room.free = disk.BYTES_TO_OPEN
+    room.free = files.BYTES_TO_OPEN
     assert memory.observe(user_id="ann", user="turn 3", turn_id="3").durable
     turns = await memory.knowledge.journal.turns()
     assert [turn.user for turn in turns] == [f"turn {index}" for index in range(4)]
@@ -96,7 +96,7 @@ async def test_a_host_keeps_talking_on_a_full_disk(tmp_path: Path) -> None:
 
 async def test_turns_that_are_lost_are_told_by_close(tmp_path: Path) -> None:
     """Closing while the disk is full says once how many turns it loses, and lets go of all."""
-    room = Room(disk.BYTES_TO_OPEN)
+    room = Room(files.BYTES_TO_OPEN)
     memory = await host_with(room, tmp_path)
     room.free = 0
     for index in range(2):

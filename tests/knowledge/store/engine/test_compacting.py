@@ -26,7 +26,7 @@ from souffleur.knowledge.store.engine.edge import EdgeCollection, stored_dimensi
 from souffleur.knowledge.store.engine.files import BYTES_TO_OPEN, MB
 from tests.knowledge.store.engine.test_collection import LAYOUT, PLAIN, name, number, point
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 def numbered(n: int, said: str) -> Point:

@@ -1,12 +1,12 @@
 """End to end on a public set: memories take its conversations, then its questions are answered.
 
-python -m bench answering locomo locomo.jsonl.gz --conversations 1 --questions 40 --yes
-python -m bench answering locomo locomo.jsonl.gz --systems souffleur,mem0,langmem,whole --yes
+python -m bench answering locomo locomo.jsonl.gz --conversations 1 --questions 40
+python -m bench answering locomo locomo.jsonl.gz --systems souffleur,mem0,langmem,whole
 
 Each system takes each conversation in the same batches, into a fresh store. Then each question
 drawn is asked: what the system brings goes into the prompt, the same model replies from that alone,
 and a judge that does not see whose they are grades all replies to a question against the reference
-answer. No request is made before its cost has been estimated, and accepted by --yes or by a limit.
+answer. --max-calls limits the requests; with --record, what was answered is not asked again.
 The sets are not shipped: `bench.sets` lists those that can be read.
 """
 
@@ -20,7 +20,7 @@ from rich.console import Console
 
 from bench.command import (
     Embedder,
-    OnlyEstimate,
+    MaxCalls,
     Record,
     Recorded,
     SetFile,
@@ -32,15 +32,13 @@ from bench.command import (
 )
 from bench.sets.asking import SystemAnswers, as_json, report
 from bench.sets.conversation import Sample, draw
-from bench.sets.estimate import Estimate, Limit, show_estimate, sum_costs
 from bench.sets.registry import read_set
-from bench.systems.answers import AnswerSetup, estimate, run
+from bench.systems.answers import AnswerSetup, run
 from bench.systems.contestant import check_contestant
 from bench.systems.side_by_side import OURS
 from souffleur.agents.model.recording import Recorder, prune
-from souffleur.errors import DialogueError, SettingsError
+from souffleur.errors import DialogueError
 from souffleur.evals.fixture import scratch
-from souffleur.settings import Settings
 
 RECALL_TIMEOUT = 600.0
 """Seconds that recall may wait for the embedder: a busy machine must not change the result."""
@@ -73,14 +71,11 @@ def answering(
     ] = False,
     record: Record = None,
     recorded: Recorded = None,
-    only_estimate: OnlyEstimate = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Accept any cost.")] = False,
-    max_calls: Annotated[int | None, typer.Option(help="Maximum number of requests.")] = None,
-    max_dollars: Annotated[float | None, typer.Option(help="Maximum cost in dollars.")] = None,
+    max_calls: MaxCalls = None,
     to_json: ToJson = False,
 ) -> None:
     """Write the conversations of a public set into memories, and answer its questions from them."""
-    need_one_mode(record, recorded, only_estimate)
+    need_one_mode(record, recorded)
     contestants = tuple(dict.fromkeys(name.strip() for name in systems.split(",")))
     for name in contestants:
         check_contestant(name)
@@ -102,37 +97,22 @@ def answering(
         parallel=parallel,
         write_only=write_only,
     )
-    console = Console(highlight=False, width=140)
-    if not recorded:
-        cost = estimate(drawn, setup)
-        if only_estimate or not to_json:
-            show_estimate(cost, setup.settings, console)
-        if only_estimate:
-            return
-        if not yes:
-            _agree(cost, Limit(max_calls, max_dollars), setup.settings)
-    found = asyncio.run(_run(drawn, setup, record, recorded))
+    found = asyncio.run(_run(drawn, setup, record, recorded, max_calls))
     if to_json:
         print(as_json(found, setup.conditions))
     else:
-        report(found, console)
-
-
-def _agree(cost: Estimate, limit: Limit, settings: Settings) -> None:
-    """Raise SettingsError unless the limit allows the cost."""
-    whole = sum_costs(cost.values())
-    if not limit.allows(whole, settings):
-        raise SettingsError(
-            f"this would take about {whole.calls} requests: say --yes, or set --max-calls or,"
-            " with prices, --max-dollars to what may be spent"
-        )
+        report(found, Console(highlight=False, width=140))
 
 
 async def _run(
-    drawn: Sequence[Sample], setup: AnswerSetup, record: Path | None, recorded: Path | None
+    drawn: Sequence[Sample],
+    setup: AnswerSetup,
+    record: Path | None,
+    recorded: Path | None,
+    most: int | None,
 ) -> list[SystemAnswers]:
     with scratch() as folder:
-        async with open_source(setup.settings, record=record, recorded=recorded) as chat:
+        async with open_source(setup.settings, record=record, recorded=recorded, most=most) as chat:
             found = await run(drawn, setup, chat, folder)
     troubled = any(one.troubles for one in found)
     if record and isinstance(chat, Recorder) and not troubled and not setup.write_only:

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from bench.sets.registry import SETS
-from souffleur.agents.model.chat import Chat
+from souffleur.agents.model.chat import Chat, Reply, Request
 from souffleur.agents.model.recording import Player, Recorder
+from souffleur.errors import RecordingError
 from souffleur.evals.runner import eval_settings
 from souffleur.replay import as_recorded
 from souffleur.settings import Settings, default_settings, load_settings, need_model
@@ -25,16 +26,14 @@ Record = Annotated[
 Recorded = Annotated[
     Path | None, typer.Option(help="Take the answers from this file; no model is asked.")
 ]
-OnlyEstimate = Annotated[bool, typer.Option("--estimate", help="Only estimate the cost.")]
+MaxCalls = Annotated[int | None, typer.Option(min=0, help="Most requests; default: any.")]
 ToJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 
 
-def need_one_mode(record: Path | None, recorded: Path | None, estimate: bool = False) -> None:
-    """Raise a usage error if more than one of these modes is given."""
-    given = {"--record": record, "--recorded": recorded, "--estimate": estimate}
-    named = [name for name, value in given.items() if value]
-    if len(named) > 1:
-        raise typer.BadParameter(f"{' and '.join(named)} exclude each other: give one of them")
+def need_one_mode(record: Path | None, recorded: Path | None) -> None:
+    """Raise a usage error if both modes are given."""
+    if record and recorded:
+        raise typer.BadParameter("--record and --recorded exclude each other: give one of them")
 
 
 def source_settings(recorded: Path | None, **chosen: Any) -> Settings:
@@ -49,22 +48,46 @@ def source_settings(recorded: Path | None, **chosen: Any) -> Settings:
     return default_settings().model_copy(update=update)
 
 
+class LimitedChat:
+    """A `Chat` that asks another one so many times at most."""
+
+    def __init__(self, chat: Chat, most: int) -> None:
+        self._chat = chat
+        self._most = most
+        self._asked = 0
+
+    async def __call__(self, request: Request) -> Reply:
+        """Return the other chat's reply. Raises RecordingError, which ends a run, at the limit."""
+        if self._asked >= self._most:
+            raise RecordingError(
+                f"all {self._most} requests of --max-calls are made: allow more, with --record"
+                " so that nothing is asked twice"
+            )
+        self._asked += 1
+        return await self._chat(request)
+
+
 @asynccontextmanager
 async def open_source(
-    settings: Settings, *, record: Path | None = None, recorded: Path | None = None
+    settings: Settings,
+    *,
+    record: Path | None = None,
+    recorded: Path | None = None,
+    most: int | None = None,
 ) -> AsyncIterator[Chat]:
     """Open the recording, or the endpoint, whose answers are kept in `record` if that is given.
 
-    Raises SettingsError without a model, RecordingError.
+    `most` limits the requests. Raises SettingsError without a model, RecordingError.
     """
     if recorded:
         yield Player(recorded)
         return
     endpoint = make_endpoint(need_model(settings))
     try:
+        chat: Chat = endpoint if most is None else LimitedChat(endpoint, most)
         if record:
-            yield Recorder(endpoint, record, model=settings.model, now=datetime.now(UTC))
+            yield Recorder(chat, record, model=settings.model, now=datetime.now(UTC))
         else:
-            yield endpoint
+            yield chat
     finally:
         await endpoint.aclose()

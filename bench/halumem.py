@@ -24,7 +24,7 @@ from rich.table import Column, Table
 
 from bench.command import (
     Embedder,
-    OnlyEstimate,
+    MaxCalls,
     Record,
     Recorded,
     ToJson,
@@ -32,15 +32,11 @@ from bench.command import (
     open_source,
     source_settings,
 )
-from bench.sets.estimate import Cost, Estimate, replay_estimate, show_estimate
 from bench.sets.halumem_file import EXPECTED_FILE, Part, User, choose
 from bench.sets.halumem_marks import (
-    MARK_BATCH,
-    UPDATE_BATCH,
     Marker,
     SessionMarks,
     SessionResult,
-    batches,
 )
 from bench.sets.halumem_scores import Rate, measure
 from souffleur.agents.model.chat import Chat
@@ -51,8 +47,6 @@ from souffleur.evals.fixture import Listener, scratch, to_op_records
 from souffleur.knowledge.operation import ActorKind
 from souffleur.knowledge.search.memories import Query
 from souffleur.knowledge.turn import TurnState
-from souffleur.prompts import render
-from souffleur.recall.rendering import estimate_tokens
 from souffleur.replay import Played, clock_for, replay
 from souffleur.settings import Settings
 
@@ -110,29 +104,6 @@ async def play(user: User, settings: Settings, chat: Chat) -> tuple[list[Session
             if part.scored:
                 session_results.append(await _session_result(memory, user, part, turns))
     return session_results, troubles
-
-
-def estimate(user: User, settings: Settings) -> Estimate:
-    """Estimate the cost by name of request, assuming that one memory is written for each point."""
-    name = {"user": user.name}
-    rules = {
-        kind: estimate_tokens(render(f"halumem_{kind}", "en", **name))
-        for kind in ("integrity", "accuracy", "update")
-    }
-    costs = {f"halumem_{kind}": Cost() for kind in rules}
-    for part in user.parts:
-        updates = sum(point.updates for point in part.points)
-        points = estimate_tokens("\n".join(point.content for point in part.points))
-        talk = estimate_tokens(part.talk)
-        for kind, things, size, each in (
-            ("integrity", len(part.points) - updates, MARK_BATCH, 2 * points),
-            ("accuracy", len(part.points), MARK_BATCH, talk + 2 * points),
-            ("update", updates, UPDATE_BATCH, UPDATE_BATCH * UPDATE_SEARCH_LIMIT * 30),
-        ):
-            calls = len(batches(range(things), size))
-            cost = Cost(calls, calls * (rules[kind] + each), 60 * things)
-            costs[f"halumem_{kind}"] += cost
-    return {**replay_estimate(user.dialogue, settings), **costs}
 
 
 def report(result: Result, console: Console) -> None:
@@ -209,18 +180,15 @@ def halumem(
     embedder: Embedder = "hash:512",
     record: Record = None,
     recorded: Recorded = None,
-    only_estimate: OnlyEstimate = False,
+    max_calls: MaxCalls = None,
     to_json: ToJson = False,
 ) -> None:
     """Replay HaluMem's sessions of a user, and mark what each leaves in the memory."""
-    need_one_mode(record, recorded, only_estimate)
+    need_one_mode(record, recorded)
     console = Console(highlight=False, width=140)
     chosen = choose(file, user, sessions)
     settings = source_settings(recorded, embedder=embedder)
-    if only_estimate:
-        show_estimate(estimate(chosen, settings), settings, console)
-        return
-    result = asyncio.run(_run(chosen, settings, record, recorded))
+    result = asyncio.run(_run(chosen, settings, record, recorded, max_calls))
     if to_json:
         print(as_json(result))
     else:
@@ -228,11 +196,15 @@ def halumem(
 
 
 async def _run(
-    user: User, settings: Settings, record: Path | None, recorded: Path | None
+    user: User,
+    settings: Settings,
+    record: Path | None,
+    recorded: Path | None,
+    most: int | None,
 ) -> Result:
     with scratch() as folder:
         placed = settings.model_copy(update={"path": folder})
-        async with open_source(settings, record=record, recorded=recorded) as chat:
+        async with open_source(settings, record=record, recorded=recorded, most=most) as chat:
             result = await run(user, placed, chat)
     if record and isinstance(chat, Recorder) and not result.troubles:
         prune(record, chat.used)

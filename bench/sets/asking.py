@@ -1,7 +1,7 @@
 """Questions of a public set: asked, graded, and their results by category."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -18,7 +18,6 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from bench.sets.conversation import Question
-from bench.sets.estimate import Cost
 from souffleur.agents.brief import clock as as_clock
 from souffleur.agents.model.chat import Chat, Message, Request
 from souffleur.agents.structured_chat import StructuredChat
@@ -49,6 +48,31 @@ class Grades(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     grades: list[Grade]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The number of some requests and of their tokens; costs can be added.
+
+    >>> Cost(1, 900, 40) + Cost(2, 100, 10)
+    Cost(calls=3, tokens_in=1000, tokens_out=50)
+    """
+
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(
+            self.calls + other.calls,
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+        )
+
+
+def sum_costs(costs: Iterable[Cost]) -> Cost:
+    """Return the sum of costs."""
+    return sum(costs, start=Cost())
 
 
 @dataclass(frozen=True)

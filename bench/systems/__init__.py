@@ -115,7 +115,7 @@ def load_factory(name: str) -> SystemFactory:
     if missing:
         raise SettingsError(
             f"the package {missing[0]}, to compare with {name}, is not installed: run "
-            "`pip install 'souffleur[versus]'`"
+            "`pip install -e '.[versus]'`"
         )
     factory: Any = getattr(import_module(spec.module), spec.factory)
     made: SystemFactory = factory

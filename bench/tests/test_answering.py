@@ -18,6 +18,7 @@ from rich.console import Console
 
 from bench.answering import answering
 from bench.sets.asking import (
+    Cost,
     GradedAnswer,
     SystemAnswers,
     accuracy,
@@ -35,19 +36,11 @@ from bench.sets.conversation import (
     draw,
     to_dialogue,
 )
-from bench.sets.estimate import (
-    Cost,
-    Limit,
-    replay_estimate,
-    show_estimate,
-    sum_costs,
-    sum_estimates,
-)
-from bench.systems.answers import AnswerSetup, estimate, run
+from bench.systems.answers import AnswerSetup, run
 from bench.systems.side_by_side import OURS
 from souffleur.agents.model.chat import Message, Request
 from souffleur.agents.model.recording import Recorder
-from souffleur.errors import DialogueError, SettingsError
+from souffleur.errors import DialogueError, RecordingError, SettingsError
 from souffleur.settings import default_settings
 from tests.build import NOW
 from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name, episode, portrait
@@ -306,42 +299,6 @@ def test_a_table_of_what_was_only_written() -> None:
     assert differences([system("x"), system("y")]) == {}
 
 
-def test_a_limit_by_hand() -> None:
-    """Every limit that is set is kept; none is no leave, nor are dollars without prices."""
-    priced = default_settings().model_copy(update={"price_in": 2.0, "price_out": 10.0})
-    cost = Cost(10, 500_000, 100_000)
-    assert cost.dollars(priced) == 2.0
-    assert not Limit().allows(cost, priced)
-    assert Limit(calls=10).allows(cost, priced)
-    assert not Limit(calls=9).allows(cost, priced)
-    assert Limit(dollars=2.0).allows(cost, priced)
-    assert not Limit(dollars=1.99).allows(cost, priced)
-    assert not Limit(calls=10, dollars=1.0).allows(cost, priced)
-    assert not Limit(dollars=1.0).allows(cost, default_settings())
-
-
-def test_estimates_add_up_and_are_shown() -> None:
-    """A line a name and one for all, with dollars where there are prices."""
-    both = sum_estimates([{"a": Cost(1, 10, 1)}, {"a": Cost(1, 10, 1), "b": Cost(2, 1000, 0)}])
-    assert both == {"a": Cost(2, 20, 2), "b": Cost(2, 1000, 0)}
-    assert sum_costs(both.values()) == Cost(4, 1020, 2)
-    out = io.StringIO()
-    priced = default_settings().model_copy(update={"price_in": 1000.0})
-    show_estimate(both, priced, Console(file=out))
-    assert re.search(r"all +4 +1,020 +2 +1\.02", out.getvalue())
-    show_estimate(both, default_settings(), Console(file=out))
-    assert "No prices are set" in out.getvalue()
-
-
-def test_turns_judged_together_cost_fewer_requests() -> None:
-    """Requests follow the cadence of the settings; 0 judges a session at once."""
-    docs = tuple(Doc(str(n), "1", AT, "user", f"m{n}") for n in range(5))
-    dialogue = to_dialogue(replace(CONVERSATION, docs=docs))
-    for every, calls in ((1, 5), (2, 3), (0, 1)):
-        settings = default_settings().model_copy(update={"judge_every": every})
-        assert replay_estimate(dialogue, settings)["monitor"].calls == calls
-
-
 async def test_a_run_asks_and_grades(tmp_path: Path) -> None:
     """Answered from the block alone; the trap of the set is right where nothing is claimed."""
     drawn, chat = [Sample(CONVERSATION, CONVERSATION.questions)], Scripted(SCRIPT)
@@ -363,23 +320,6 @@ async def test_elsewhere_the_same_category_is_no_trap(tmp_path: Path) -> None:
     drawn = [Sample(CONVERSATION, (TRAP,))]
     (one,) = (await ours(drawn, tmp_path, Scripted(SCRIPT), set_name="beam")).answers
     assert (one.gold, one.right) == ("Merlot", False)
-
-
-async def test_the_estimate_is_what_it_takes(tmp_path: Path) -> None:
-    """Requests of each name, over several conversations side by side."""
-    day = timedelta(days=3)
-    docs = [
-        Doc(f"{n}-{m}", str(n), AT + n * day + m * MESSAGE_GAP, side, f"word {n} {m} tea")
-        for n in range(4)
-        for m, side in enumerate(("user", "assistant") * 2)
-    ]
-    longer = replace(CONVERSATION, docs=tuple(docs))
-    drawn = [Sample(longer, (TEA,)), Sample(replace(longer, conv_id="two"), (TEA, TRAP))]
-    chat = Scripted(SCRIPT)
-    await ours(drawn, tmp_path, chat)
-    expected = {name: cost.calls for name, cost in estimate(drawn, setup()).items()}
-    assert expected == {"monitor": 16, "episode": 8, "portrait": 2, "answer": 3, "grade": 3}
-    assert Counter(one.name for one in chat.requests) == expected
 
 
 async def test_what_cannot_be_used_is_told_and_counts_as_wrong(tmp_path: Path) -> None:
@@ -430,20 +370,6 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_nothing_is_asked_before_it_is_agreed_to(
-    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The estimate is shown; without a yes, or above a limit, the command ends there."""
-    monkeypatch.setenv("SOUFFLEUR_BASE_URL", "http://127.0.0.1:1")
-    answering("locomo", file, only_estimate=True)
-    assert re.search(r"grade +2 ", capsys.readouterr().out)
-    limits: list[dict[str, Any]] = [{}, {"max_calls": 5}, {"max_dollars": 100.0}]
-    for limit in limits:
-        with pytest.raises(SettingsError, match="about 6 requests: say --yes"):
-            answering("locomo", file, **limit)
-    assert re.search(r"all +6 ", capsys.readouterr().out)
-
-
 def speak(body: Body) -> str:
     """The script behind real HTTP."""
     messages = tuple(Message(one["role"], one["content"]) for one in body["messages"])
@@ -452,39 +378,41 @@ def speak(body: Body) -> str:
     return said if isinstance(said, str) else json.dumps(said)
 
 
-def test_with_a_yes_or_under_a_limit_it_goes_on(
+def test_a_model_is_asked_within_the_limit(
     file: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     stub: Callable[..., Stub],
 ) -> None:
-    """The endpoint is asked, and what it says can be played back; or it only writes."""
+    """The endpoint is asked, and what it says can be played back; or it only writes, or it ends."""
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say(speak)).base_url)
     monkeypatch.setenv("SOUFFLEUR_API_KEY", "none")
     recording = file.with_name("answers.jsonl")
     both: dict[str, Any] = {"to_json": True, "systems": "souffleur, whole"}
-    answering("locomo", file, yes=True, record=recording, **both)
+    answering("locomo", file, record=recording, **both)
     live = capsys.readouterr().out
     shares = [one["accuracy"]["all"] for one in json.loads(live)["systems"]]
     assert [(share["of"], share["mean"]) for share in shares] == [(2, 100), (2, 100)]
     answering("locomo", file, recorded=recording, **both)
     assert capsys.readouterr().out == live
-    answering("locomo", file, yes=True, write_only=True, named="ann-bob")
+    answering("locomo", file, write_only=True, named="ann-bob")
     assert "right, %" not in capsys.readouterr().out
     answering("locomo", file, max_calls=6)
     assert re.search(r"all +2 +100\.0", capsys.readouterr().out)
+    with pytest.raises(RecordingError, match="all 5 requests of --max-calls are made"):
+        answering("locomo", file, max_calls=5)
 
 
 def test_bad_words_are_errors(file: Path) -> None:
     """No model, no file, no question: each says what to do."""
     with pytest.raises(SettingsError, match="SOUFFLEUR_BASE_URL"):
-        answering("locomo", file, yes=True)
+        answering("locomo", file)
     with pytest.raises(DialogueError, match="cannot be read"):
-        answering("locomo", file.with_name("none"), only_estimate=True)
+        answering("locomo", file.with_name("none"))
     with pytest.raises(SettingsError, match="no system 'zep'"):
-        answering("locomo", file, systems="souffleur,zep", only_estimate=True)
+        answering("locomo", file, systems="souffleur,zep")
     with pytest.raises(DialogueError, match="nothing to ask"):
-        answering("locomo", file, questions=0, only_estimate=True)
+        answering("locomo", file, questions=0)
 
 
 async def test_a_recording_gives_the_same_again(

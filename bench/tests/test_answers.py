@@ -14,11 +14,10 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from bench.sets.asking import grade_replies
+from bench.sets.asking import Cost, grade_replies
 from bench.sets.conversation import Conversation, Doc, Question, Sample, to_dialogue
-from bench.sets.estimate import Cost
 from bench.systems import StoredMemory, SystemInputs, messages_of
-from bench.systems.answers import AnswerSetup, Meter, estimate, run
+from bench.systems.answers import AnswerSetup, Meter, run
 from bench.systems.contestant import Batch, Other, Whole, batches, check_contestant, make_contestant
 from souffleur.agents.model.chat import Chat, Message, Reply, Request, Usage, request_key
 from souffleur.agents.structured_chat import StructuredChat
@@ -177,20 +176,6 @@ async def test_every_reply_gets_its_own_grade() -> None:
 
     grades = await grade_replies("Which tea?", "Oolong", asked, StructuredChat(Scripted(judge)))
     assert [one and one.right for one in grades] == [True, False, False, None, True]
-
-
-async def test_the_estimate_has_every_system(tmp_path: Path) -> None:
-    """Requests by name, as many as it takes; the whole conversation is as long as it is."""
-    chat = Scripted(SCRIPT)
-    await run(DRAWN, setup(*ALL), chat, tmp_path)
-    costs = estimate(DRAWN, setup(*ALL))
-    expected = {name: cost.calls for name, cost in costs.items() if cost.calls}
-    assert Counter(one.name for one in chat.requests) == expected
-    written = estimate(DRAWN, setup(*ALL, write_only=True))
-    assert written.keys() == costs.keys() - {"answer", "grade"}
-    long = [Sample(replace(CONVERSATION, docs=DOCS * 300), (TEA,))]
-    short, longer = (estimate(one, setup("whole"))["answer"] for one in (DRAWN[:1], long))
-    assert longer.tokens_in > 50 * short.tokens_in
 
 
 async def test_a_request_that_fails_for_a_moment_is_asked_again(tmp_path: Path) -> None:

@@ -44,9 +44,9 @@ def test_the_help_lists_them(run: Run) -> None:
     ("name", "options"),
     [
         ("retrieval", {"--embedder", "--limit", "--half", "--json"}),
-        ("halumem", {"--user", "--sessions", "--record", "--recorded", "--estimate", "--json"}),
-        ("answering", {"--conversations", "--questions", "--seed", "--judge-every", "--yes"}),
-        ("answering", {"--max-calls", "--max-dollars", "--record", "--recorded", "--estimate"}),
+        ("halumem", {"--user", "--sessions", "--record", "--recorded", "--max-calls", "--json"}),
+        ("answering", {"--conversations", "--questions", "--seed", "--judge-every"}),
+        ("answering", {"--max-calls", "--record", "--recorded"}),
         ("reviews", {"--record", "--recorded"}),
         ("questions", {"--record", "--recorded"}),
         ("speed", {"--help"}),
@@ -67,12 +67,9 @@ def test_retrieval_prints_json(run: Run, talk: Path) -> None:
     assert json.loads(out)["all"]["R@5"]["mean"] == 100.0
 
 
-def test_the_estimate_is_a_command(run: Run, talk: Path) -> None:
-    """It needs no model; without one the run says what to set, as a wrong setting."""
-    code, out, err = run("answering", "beam", str(talk), "--estimate")
-    assert code == 0, err
-    assert "grade" in out
-    code, _, err = run("answering", "beam", str(talk), "--yes")
+def test_without_a_model_it_says_what_to_set(run: Run, talk: Path) -> None:
+    """It ends as with a wrong setting."""
+    code, _, err = run("answering", "beam", str(talk))
     assert (code, "SOUFFLEUR_BASE_URL" in err) == (2, True)
 
 
@@ -96,7 +93,7 @@ def test_a_model_is_asked_or_not(run: Run, talk: Path, name: str) -> None:
 
 def test_alone_what_is_wrong_is_one_line(tmp_path: Path) -> None:
     """No traceback; a wrong option is a usage error."""
-    done = alone("halumem", str(tmp_path / "none.jsonl"), "--estimate")
+    done = alone("halumem", str(tmp_path / "none.jsonl"))
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert "cannot be read" in done.stderr

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from bench.halumem import Result, as_json, estimate, halumem, report, run
+from bench.halumem import Result, as_json, halumem, report, run
 from bench.sets.halumem_file import User, choose, read_halumem, read_users
 from bench.sets.halumem_marks import MARK_BATCH, Marker, SessionMarks, SessionResult
 from bench.sets.halumem_scores import (
@@ -407,17 +407,6 @@ async def test_a_run_of_two_sessions(file: Path, tmp_path: Path) -> None:
     assert (result.sessions, result.turns) == (2, 4)
 
 
-async def test_the_estimate_is_what_it_takes(file: Path, tmp_path: Path) -> None:
-    """Requests of each name, as long as no answer is asked for again."""
-    user, chat = choose(file, 0, None), Scripted(SCRIPT)
-    result = await play(user, tmp_path / "store", chat)
-    expected = {name: cost.calls for name, cost in estimate(user, default_settings()).items()}
-    assert result.requests == {name: calls for name, calls in expected.items() if calls}
-    assert result.requests["monitor"] == 4
-    tokens = sum(cost.tokens_in for cost in estimate(user, default_settings()).values())
-    assert tokens > 4 * 1000
-
-
 async def test_talk_from_elsewhere_is_replayed_and_not_marked(file: Path, tmp_path: Path) -> None:
     """A generated session goes through the memory, and counts in no metric."""
     user, chat = choose(file, 0, 1), Scripted(SCRIPT)
@@ -461,11 +450,9 @@ async def test_a_recording_gives_the_same_again(
         assert text in out.getvalue()
 
 
-def test_the_estimate_needs_no_model(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is printed without an endpoint; a run without one says what to set."""
-    halumem(file, sessions=1, only_estimate=True)
-    assert re.search(r"monitor +2 ", capsys.readouterr().out)
+def test_a_run_without_a_model_says_what_to_set(file: Path) -> None:
+    """Likewise a file that cannot be read."""
     with pytest.raises(SettingsError, match="SOUFFLEUR_BASE_URL"):
         halumem(file)
     with pytest.raises(DialogueError, match="HaluMem"):
-        halumem(file.with_name("none.jsonl"), only_estimate=True)
+        halumem(file.with_name("none.jsonl"))

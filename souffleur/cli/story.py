@@ -11,7 +11,7 @@ from rich.text import Text
 
 from souffleur.cli.console import console
 from souffleur.cli.tables import clip, wrap
-from souffleur.demo.happening import Happening, What
+from souffleur.demo.effects import Effect, Event
 from souffleur.demo.story import Ending, Scene
 from souffleur.demo.words import Count, Words
 from souffleur.dialogue import Dialogue
@@ -20,16 +20,16 @@ MARGIN = 4
 MAX_ROWS = 10
 """Maximum memories listed at the end."""
 _STYLES = {
-    What.KEPT: "green",
-    What.REPLACED: "yellow",
-    What.USED: "cyan",
-    What.FORGOTTEN: "red",
-    What.NOT_KEPT: "magenta",
-    What.REFUSED: "red",
-    What.PROMOTED: "bold green",
-    What.MERGED: "yellow",
-    What.ENDED: "yellow",
-    What.GUARDS: "cyan",
+    Effect.KEPT: "green",
+    Effect.REPLACED: "yellow",
+    Effect.USED: "cyan",
+    Effect.FORGOTTEN: "red",
+    Effect.NOT_KEPT: "magenta",
+    Effect.REFUSED: "red",
+    Effect.PROMOTED: "bold green",
+    Effect.MERGED: "yellow",
+    Effect.ENDED: "yellow",
+    Effect.GUARDS: "cyan",
 }
 
 
@@ -58,7 +58,7 @@ class StoryPrinter:
         if not scene.is_night:
             self._said(scene)
         for one in scene.shown:
-            self._happening(one)
+            self._event(one)
         if scene.is_night and (left := words.left(dict(scene.rest))):
             self._line("", left, "", "dim")
         if scene.gone:
@@ -83,8 +83,8 @@ class StoryPrinter:
             self._put(Text(sentence))
         console.print()
         console.print(Text(words.next, "bold"), soft_wrap=True)
-        for command, what in words.hints.items():
-            self._hint(command.format(program=program()), what)
+        for command, about in words.hints.items():
+            self._hint(command.format(program=program()), about)
 
     def _said(self, scene: Scene) -> None:
         words = self.words
@@ -95,10 +95,10 @@ class StoryPrinter:
         if scene.part.reply:
             self._line(self.dialogue.assistant.name, scene.assistant, "bold")
 
-    def _happening(self, one: Happening) -> None:
+    def _event(self, one: Event) -> None:
         words = self.words
-        style = _STYLES.get(one.what, "dim")
-        label, text, why = words.labels[one.what], one.text, one.why
+        style = _STYLES.get(one.effect, "dim")
+        label, text, why = words.labels[one.effect], one.text, one.why
         if not text:
             self._line(label, f"{words.because} {why}", style, "dim")
             return
@@ -119,12 +119,12 @@ class StoryPrinter:
         self._put(Text(title, "bold"), hang=MARGIN)
         self._put(Text(" " * MARGIN + date, "dim"))
 
-    def _hint(self, command: str, what: str) -> None:
-        if cell_len(command) + cell_len(what) + 5 <= self.width:
-            console.print(Text.assemble(f"  {command}", (f"   {what}", "dim")), soft_wrap=True)
+    def _hint(self, command: str, about: str) -> None:
+        if cell_len(command) + cell_len(about) + 5 <= self.width:
+            console.print(Text.assemble(f"  {command}", (f"   {about}", "dim")), soft_wrap=True)
             return
         console.print(Text(f"  {command}"), soft_wrap=True)  # whole, to be copied
-        self._put(Text(f"      {what}", "dim"), hang=6)
+        self._put(Text(f"      {about}", "dim"), hang=6)
 
     def _line(self, label: str, text: str, label_style: str = "", style: str = "") -> None:
         """Print a label, and beside it a text that is wrapped within its own column."""

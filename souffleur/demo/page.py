@@ -3,20 +3,20 @@
 from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 
-from souffleur.demo.happening import What
+from souffleur.demo.effects import Effect
 from souffleur.demo.story import Ending, Scene
 from souffleur.demo.words import Words
 from souffleur.dialogue import Dialogue
 from souffleur.report.page import render
 
 TONES = {
-    What.KEPT: "right",
-    What.PROMOTED: "right",
-    What.REPLACED: "changed",
-    What.MERGED: "changed",
-    What.ENDED: "changed",
-    What.FORGOTTEN: "wrong",
-    What.REFUSED: "wrong",
+    Effect.KEPT: "right",
+    Effect.PROMOTED: "right",
+    Effect.REPLACED: "changed",
+    Effect.MERGED: "changed",
+    Effect.ENDED: "changed",
+    Effect.FORGOTTEN: "wrong",
+    Effect.REFUSED: "wrong",
 }
 """The classes of tags; the others are plain."""
 

@@ -1,4 +1,4 @@
-"""The story of a dialogue: its scenes, what is remembered at the end, and what it took."""
+"""The story of a dialogue: its scenes, the memories at the end, and the cost."""
 
 import re
 from collections import Counter
@@ -8,7 +8,7 @@ from datetime import datetime
 
 from souffleur.agents.model.chat import Chat, Reply, Request, Usage
 from souffleur.api import Souffleur
-from souffleur.demo.happening import Happening, What, happenings
+from souffleur.demo.effects import Effect, Event, events_of
 from souffleur.dialogue import Dialogue, ScenePart
 from souffleur.knowledge.decay import effective, never_fades
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory
@@ -19,7 +19,7 @@ from souffleur.replay import Played, PlayedNight, StageClock, replay_all
 
 @dataclass(frozen=True)
 class Gone:
-    """That words are in nothing that is remembered, and how much of each kind was looked at."""
+    """A pattern that no memory matches, and the number of records of each kind."""
 
     pattern: str
     memories: int
@@ -29,7 +29,7 @@ class Gone:
 
 @dataclass(frozen=True)
 class Scene:
-    """A turn or a night, and what of it is shown."""
+    """A turn or a night, and the part of it that is shown."""
 
     part: ScenePart
     at: datetime
@@ -37,12 +37,12 @@ class Scene:
     assistant: str = ""
     is_night: bool = False
     whispered: tuple[str, ...] = ()
-    """The lines to show of those that were whispered."""
+    """The whispered lines that are shown."""
     whispered_of: int = 0
-    """The number of all lines that were whispered."""
-    shown: tuple[Happening, ...] = ()
-    rest: tuple[tuple[What, int], ...] = ()
-    """The number of other changes of each kind."""
+    """The number of all whispered lines."""
+    shown: tuple[Event, ...] = ()
+    rest: tuple[tuple[Effect, int], ...] = ()
+    """The number of further events by effect."""
     gone: Gone | None = None
 
 
@@ -58,7 +58,7 @@ class Remembered:
 
 @dataclass(frozen=True)
 class Ending:
-    """What is remembered at the end, and what the whole dialogue took."""
+    """Effect is remembered at the end, and what the whole dialogue took."""
 
     at: datetime
     memories: tuple[Remembered, ...]
@@ -67,20 +67,20 @@ class Ending:
     turns: int
     nights: int
     changed_nothing: int
-    """The number of turns of which nothing was kept."""
-    done: Mapping[What, int]
+    """The number of turns that changed no memory."""
+    done: Mapping[Effect, int]
     usage: Usage
 
 
 class Meter:
-    """A `Chat` that counts what another one takes."""
+    """A `Chat` that counts the usage of another chat."""
 
     def __init__(self, chat: Chat) -> None:
         self._chat = chat
         self.usage = Usage()
 
     async def __call__(self, request: Request) -> Reply:
-        """Return the other's answer."""
+        """Return the answer of the other chat."""
         reply = await self._chat(request)
         self.usage += reply.usage
         return reply
@@ -111,9 +111,9 @@ async def tell(
 async def _scene(
     part: ScenePart, played: Played | PlayedNight, memory: Souffleur, user_id: str
 ) -> Scene:
-    found = happenings(played.outcomes)
+    found = events_of(played.outcomes)
     shown = tuple(one for one in found if re.search(part.done, one.text, re.IGNORECASE))
-    rest = tuple(Counter(one.what for one in found if one not in shown).items())
+    rest = tuple(Counter(one.effect for one in found if one not in shown).items())
     if isinstance(played, PlayedNight):
         return Scene(part, played.night.at, is_night=True, shown=shown, rest=rest)
     lines = whispered_lines(played.whisper.text)
@@ -131,14 +131,14 @@ async def _scene(
     )
 
 
-def _short(one: Happening, whispered: Sequence[str]) -> Happening:
-    """Return what happened, without the words of a used memory that are shown as whispered."""
-    told = one.what is What.USED and one.text in whispered
+def _short(one: Event, whispered: Sequence[str]) -> Event:
+    """Return the event without its text, if that is shown as whispered already."""
+    told = one.effect is Effect.USED and one.text in whispered
     return replace(one, text="") if told else one
 
 
 async def _gone(pattern: str, memory: Souffleur, user_id: str) -> Gone | None:
-    """Return that nothing matches the pattern; `None` if something does."""
+    """Return how many records do not match the pattern; `None` if one matches."""
     knowledge = memory.knowledge
     memories = await knowledge.list(user_id)
     counts = Counter(one.category for one in memories)
@@ -168,7 +168,7 @@ async def _ending(
         turns=len(dialogue),
         nights=len(dialogue.nights),
         changed_nothing=nothing,
-        done=Counter(one.what for one in happenings(entries)),
+        done=Counter(one.effect for one in events_of(entries)),
         usage=usage,
     )
 

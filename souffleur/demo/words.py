@@ -1,4 +1,4 @@
-"""What the story says in its own words, read from `words.yaml` of each language."""
+"""The words of the story around its scenes, read from `words.yaml` of each language."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from souffleur.demo.happening import Happening, What
+from souffleur.demo.effects import Effect, Event
 from souffleur.demo.story import Ending, Gone, Scene
 from souffleur.dialogue import Dialogue
 from souffleur.knowledge.memory import Frozen
@@ -31,8 +31,8 @@ class Words(Frozen):
     """Its code, as en."""
     title: str
     intro: tuple[str, ...]
-    """What this is, why it is better, and what follows."""
-    labels: dict[What, str]
+    """The introduction, sentence by sentence."""
+    labels: dict[Effect, str]
     whispered: str
     because: str
     was: str
@@ -41,9 +41,9 @@ class Words(Frozen):
     whispered_of: str
     rest: str
     comma: str
-    """What stands between the parts of `rest`."""
-    rests: dict[What, str]
-    """What is said of changes that are not shown, in this order."""
+    """The separator of the parts of `rest`."""
+    rests: dict[Effect, str]
+    """The phrase for further events by effect, in this order."""
     gone: str
     went_with: str
     months: tuple[str, ...]
@@ -58,7 +58,7 @@ class Words(Frozen):
     totals: tuple[str, ...]
     next: str
     hints: dict[str, str]
-    """Commands to go on with, and what each does."""
+    """Commands to go on with, and a phrase for each."""
 
     def date(self, at: datetime, zone: tzinfo, *, is_night: bool = False) -> str:
         """Return the day of a moment."""
@@ -79,18 +79,18 @@ class Words(Frozen):
         return [sentence.format(**named) for sentence in self.intro]
 
     def told_of(self, scene: Scene) -> str:
-        """Return how many lines were whispered of which only some are shown."""
+        """Return how many whispered lines are shown, and of how many."""
         return self.whispered_of.format(
             shown=Count(len(scene.whispered)), every=Count(scene.whispered_of)
         )
 
-    def left(self, rest: Mapping[What, int]) -> str:
-        """Return how many changes are not shown."""
-        said = [self.rests[what].format(n=Count(rest[what])) for what in self.rests if what in rest]
+    def left(self, rest: Mapping[Effect, int]) -> str:
+        """Return how many events are not shown."""
+        said = [self.rests[one].format(n=Count(rest[one])) for one in self.rests if one in rest]
         return self.rest.format(self.comma.join(said)) if said else ""
 
     def nothing_of(self, gone: Gone) -> str:
-        """Return in how much nothing of somebody or something is left."""
+        """Return in how many records the pattern is found no more."""
         counts = {
             "memories": Count(gone.memories),
             "episodes": Count(gone.episodes),
@@ -98,15 +98,15 @@ class Words(Frozen):
         }
         return self.gone.format(words=gone.pattern, **counts)
 
-    def went(self, one: Happening) -> str:
-        """Return what went with a forgotten memory; empty if nothing did."""
+    def went(self, one: Event) -> str:
+        """Return the episodes and portraits that a forgotten memory took along, if any."""
         counts = {"episodes": Count(one.episodes), "portraits": Count(one.portraits)}
         return self.went_with.format(**counts) if one.episodes or one.portraits else ""
 
     def took_of(self, end: Ending, model: str, recorded_on: str) -> list[str]:
-        """Return what the whole dialogue took, as sentences."""
+        """Return the cost of the whole dialogue, as sentences."""
         usage, done = end.usage, Counter(end.done)
-        counts = {what.name.lower(): Count(done[what]) for what in What}
+        counts = {effect.name.lower(): Count(done[effect]) for effect in Effect}
         counts |= {"turns": Count(end.turns), "nights": Count(end.nights)}
         counts |= {"nothing": Count(end.changed_nothing), "calls": Count(usage.calls)}
         counts |= {"tokens_in": Count(usage.input_tokens), "tokens_out": Count(usage.output_tokens)}

@@ -15,7 +15,7 @@ from souffleur.agents.model.chat import Usage
 from souffleur.agents.model.recording import Player
 from souffleur.api import Souffleur
 from souffleur.cli.story import StoryPrinter
-from souffleur.demo.happening import Happening, What
+from souffleur.demo.effects import Effect, Event
 from souffleur.demo.page import to_html
 from souffleur.demo.story import Ending, Meter, Remembered, Scene, tell
 from souffleur.demo.words import read_words
@@ -95,7 +95,7 @@ def test_the_named_scenes_are_told(told: Told, dialogue: Dialogue) -> None:
 
 def test_what_would_hurt_to_forget_is_core_after_one_night(told: Told) -> None:
     """The allergy was told once; it is promoted in the first night, and lasts."""
-    first = [one.text for one in told.scene("n1").shown if one.what is What.PROMOTED]
+    first = [one.text for one in told.scene("n1").shown if one.effect is Effect.PROMOTED]
     assert any("peanut" in text for text in first)
     assert "peanut" in told.lasting()
     assert "19th of May" in told.lasting()
@@ -114,7 +114,7 @@ def test_nothing_false_is_remembered(told: Told) -> None:
 def test_the_ex_goes_from_summary_and_portrait_too(told: Told) -> None:
     """With the memory went what told of it; afterwards nothing does."""
     scene = told.scene("s05.4")
-    (gone,) = [one for one in scene.shown if one.what is What.FORGOTTEN]
+    (gone,) = [one for one in scene.shown if one.effect is Effect.FORGOTTEN]
     assert "Daniel" in gone.text
     assert gone.episodes >= 1
     assert scene.gone is not None
@@ -122,7 +122,7 @@ def test_the_ex_goes_from_summary_and_portrait_too(told: Told) -> None:
 
 def test_a_move_makes_two_memories_out_of_date(told: Told) -> None:
     """Home and commute are replaced by one sentence."""
-    replaced = [one for one in told.scene("s08.1").shown if one.what is What.REPLACED]
+    replaced = [one for one in told.scene("s08.1").shown if one.effect is Effect.REPLACED]
     former = "\n".join(was for one in replaced for was in one.was)
     assert "Bray" in former
     assert "55 minutes" in former
@@ -130,7 +130,7 @@ def test_a_move_makes_two_memories_out_of_date(told: Told) -> None:
 
 def test_old_evenings_become_one_memory(told: Told) -> None:
     """Dates, names and numbers of four memories are in the one that replaced them."""
-    (merged,) = [one for one in told.scene("n3").shown if one.what is What.MERGED]
+    (merged,) = [one for one in told.scene("n3").shown if one.effect is Effect.MERGED]
     assert len(merged.was) >= 3
     for detail in ("2026-03-04", "twelve centimetres", "copper red", "eight evenings", "Aoife"):
         assert detail in merged.text
@@ -138,7 +138,7 @@ def test_old_evenings_become_one_memory(told: Told) -> None:
 
 def test_the_nights_do_all_that_nights_do(told: Told) -> None:
     """They promote, review and keep, let go, and merge."""
-    assert {What.PROMOTED, What.STAYS, What.EXPIRED, What.MERGED} <= set(told.end.done)
+    assert {Effect.PROMOTED, Effect.STAYS, Effect.EXPIRED, Effect.MERGED} <= set(told.end.done)
     assert told.end.usage.calls > told.end.turns
 
 
@@ -150,11 +150,11 @@ BY_HAND = Scene(
     whispered=("主人住在 Tanjong Pagar 的一间小公寓，" * 3,),
     whispered_of=9,
     shown=(
-        Happening(What.FORGOTTEN, "主人的前任叫周雯。", "主人请求忘掉", episodes=2, portraits=1),
-        Happening(What.NOT_KEPT, why="a joke [bold]only[/]"),
-        Happening(What.REFUSED, "the key", "it holds a secret"),
+        Event(Effect.FORGOTTEN, "主人的前任叫周雯。", "主人请求忘掉", episodes=2, portraits=1),
+        Event(Effect.NOT_KEPT, why="a joke [bold]only[/]"),
+        Event(Effect.REFUSED, "the key", "it holds a secret"),
     ),
-    rest=((What.STAYS, 3),),
+    rest=((Effect.STAYS, 3),),
 )
 END = Ending(
     at=NOW,
@@ -163,7 +163,7 @@ END = Ending(
     turns=3,
     nights=1,
     changed_nothing=1,
-    done={What.KEPT: 1, What.REFUSED: 1},
+    done={Effect.KEPT: 1, Effect.REFUSED: 1},
     usage=Usage(calls=4, input_tokens=9000, output_tokens=300),
 )
 

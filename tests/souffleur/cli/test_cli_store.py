@@ -1,4 +1,4 @@
-"""The commands that keep a store: backup and restore."""
+"""The commands that keep, move and mirror a store."""
 
 import asyncio
 import io
@@ -239,3 +239,19 @@ def test_a_store_is_embedded_anew(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
     assert run("store", "reembed")[1] == "nothing to do: the store is of this embedder\n"
     assert data(run, "store", "reembed") == {"memories": 0, "turns": 0}
     assert "green tea" in run("search", "Which tea does Ann like?", *ME)[1]
+
+
+def test_the_command(run: Run, tmp_path: Path) -> None:
+    """Edits made while nothing ran are found; what is not taken over is said on standard error."""
+    run("remember", "Kim likes tea.", "--user", "kim")
+    folder = tmp_path / "notes"
+    code, out, err = run("mirror", str(folder), "--user", "kim")
+    assert (code, out, err) == (0, "wrote MEMORY.md and LEARNINGS.md\n", "")
+    file = folder / "MEMORY.md"
+    text = file.read_text("utf-8")
+    new = "Kim likes cocoa.\n\n### hobby\nKim sails."
+    file.write_text(text.replace("Kim likes tea.", new), "utf-8")
+    code, out, err = run("mirror", str(folder), "--user", "kim")
+    assert (code, out) == (0, "1 edited; wrote MEMORY.md\n")
+    assert err.startswith("not taken over: MEMORY.md: 'hobby' is no kind of memory")
+    assert "Kim likes cocoa." in run("list", "--user", "kim")[1]

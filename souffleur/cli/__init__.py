@@ -155,7 +155,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 def main(opener: "Opener | None" = None) -> None:
     """Run the console script; `opener` replaces the usual opener of stores."""
-    OPENER.set(opener)
+    before = OPENER.set(opener)
     try:
         with prepared():
             app()
@@ -172,6 +172,8 @@ def main(opener: "Opener | None" = None) -> None:
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
+    finally:
+        OPENER.reset(before)
 
 
 def _complain(why: object) -> None:

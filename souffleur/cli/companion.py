@@ -31,9 +31,9 @@ T = TypeVar("T")
 HISTORY_MESSAGES = 20
 """Messages of this session that the companion sees."""
 SHOWN_WHISPERS = 6
-"""Lines of a whisper that are shown, if they were not whispered before the last reply."""
+"""Maximum lines of a whisper that are shown; lines of the whisper before are only counted."""
 LOOK_PAUSE = 0.2
-"""Seconds between two looks at what was judged."""
+"""Seconds between two looks at the judged turns."""
 
 HELP = {
     "/memories": "what is remembered of you, the most valuable first",
@@ -45,21 +45,21 @@ HELP = {
 }
 
 Say = Callable[[str], None]
-"""Prints a line of markup."""
+"""A function that prints a line of markup."""
 
 
 class Terminal(Protocol):
-    """Where a talk is held, see `souffleur.cli.terminal`."""
+    """A terminal in which a talk is held, see `souffleur.cli.terminal`."""
 
     async def read(self) -> str | None:
         """Return the next line; `None` when there are no more."""
 
     def tell(self, *lines: str) -> None:
-        """Print lines of markup without harm to what is being typed."""
+        """Print lines of markup without overwriting the line that is being typed."""
 
 
 async def converse(settings: Settings, user_id: str, session_id: str, terminal: Terminal) -> None:
-    """Talk until `/quit`, the end of input or a signal; judge meanwhile, and what is left then."""
+    """Talk until `/quit`, the end of input or a signal; then judge the turns that still wait."""
     endpoint = make_endpoint(settings)
     leaving = stop_on_signal()
     try:
@@ -85,7 +85,7 @@ class _Talk:
         self._error = ""
 
     async def hold(self) -> None:
-        """Take line after line, and tell what is judged as it comes."""
+        """Answer line after line, and print judgements as they come."""
         watch = asyncio.create_task(self._watch())
         try:
             while (line := await self._terminal.read()) is not None:
@@ -98,7 +98,7 @@ class _Talk:
             watch.cancel()
 
     async def end(self, seconds: float, leaving: asyncio.Event) -> None:
-        """Give the judge these seconds for what is left, unless told to leave again."""
+        """Give the judge these seconds for the turns that wait, unless a second signal comes."""
         leaving.clear()
         self._memory.end_session(user_id=self._user_id, session_id=self._session_id)
         with console.status("judging what was said; Ctrl-C leaves it for later …"):
@@ -154,7 +154,7 @@ class _Talk:
             await self._look()
 
     async def _look(self) -> None:
-        """Tell what was judged since the last look, and whether judging fails."""
+        """Print the judgements since the last look, and an error if judging fails."""
         try:
             judged = await self._judgements.find_new()
         except SouffleurError:  # the store is out of reach, which the memory's error says
@@ -171,15 +171,15 @@ class _Talk:
 
 
 class ChatCommands:
-    """The commands of one talk; it remembers the changes made in it, for `/undo`."""
+    """The commands of one talk, and the changes made in it, for `/undo`."""
 
     def __init__(self, memory: Souffleur, user_id: str, say: Say) -> None:
         self._memory, self._user_id, self._say = memory, user_id, say
         self._changes: list[list[LedgerEntry]] = []
         self.recall = Recall()
-        """What was whispered last."""
+        """The latest whisper."""
         self.judgement: Judgement | None = None
-        """What was judged last."""
+        """The latest judgement."""
         self._commands: Mapping[str, Callable[[str], Awaitable[None]]] = {
             "/memories": self._list_memories,
             "/why": self._explain,
@@ -197,7 +197,7 @@ class ChatCommands:
             self._say(f"there is no command {escape(name)}: /help lists them")
 
     def note(self, entries: Sequence[LedgerEntry]) -> None:
-        """Note what one turn or command has changed."""
+        """Note the changes of one turn or command."""
         if changed := [entry for entry in entries if can_undo(entry)]:
             self._changes.append(changed)
 
@@ -221,7 +221,7 @@ class ChatCommands:
             self._say("\n      ".join([f"  {format_op(entry)}", *format_story(entry)]))
 
     async def _find(self, ids: Sequence[str]) -> list[Memory]:
-        """Return the memories that are still there, in order."""
+        """Return the memories with these ids, in order."""
         return [await self._memory.knowledge.get(id, user_id=self._user_id) for id in ids]
 
     async def _forget(self, words: str) -> None:
@@ -251,7 +251,7 @@ class ChatCommands:
 
 
 def explain_whisper(recall: Recall) -> dict[str, str]:
-    """Return why each memory, episode or portrait was whispered, by its id."""
+    """Return the reason for each whispered memory, episode and portrait, by its id."""
     reasons = dict.fromkeys(recall.ids, "it matters enough to come unasked")
     reasons |= {memory.id: "it is core, and always there" for memory in recall.core}
     reasons |= {memory.id: "it is one of the latest talks" for memory in recall.episodes}
@@ -265,13 +265,13 @@ def explain_whisper(recall: Recall) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A turn that was judged or set aside, and the ledger entries it brought."""
+    """A turn that was judged or set aside, and its ledger entries."""
 
     turn: Turn
     entries: tuple[LedgerEntry, ...]
 
     def lines(self) -> list[str]:
-        """Return it as lines of markup, one for each op."""
+        """Return the judgement as lines of markup, one for each op."""
         if self.turn.state is TurnState.FAILED:
             return [f"[red]not judged[/]  {escape(self.turn.error)}"]
         return [format_entry(entry) for entry in self.entries]
@@ -291,7 +291,7 @@ class Judgements:
         self._waiting.append(turn_point_id(self._user_id, "default", self._session_id, turn_id))
 
     async def find_new(self) -> list[Judgement]:
-        """Return what was judged since the last call. Raises StoreError."""
+        """Return the judgements since the last call. Raises StoreError."""
         if not self._waiting:
             return []
         turns = await self._memory.knowledge.journal.get_turns(self._waiting)
@@ -311,7 +311,7 @@ def _unseen(entries: Sequence[LedgerEntry], seen: set[str]) -> tuple[LedgerEntry
 
 
 def farewell(waiting: int, failed: int, *, told: bool) -> list[str]:
-    """Return what became of the turns, as lines; `told`: whether the talk was summarised as well.
+    """Return lines on the turns that wait or failed; `told`: whether the talk was summarised.
 
     >>> farewell(2, 0, told=False), farewell(0, 0, told=True)
     (['2 turns are kept, and will be judged at the next start'], ['all is judged'])
@@ -343,7 +343,7 @@ async def _unless(leaving: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | N
 
 
 def _shown_whisper(text: str, former: Collection[str]) -> list[str]:
-    """Return what a whisper says anew as lines of markup, and how much was there before.
+    """Return the new lines of a whisper, and the number of others, as lines of markup.
 
     >>> _shown_whisper("You know:\\n- Ann likes tea.\\n- Ann has a cat.", ["Ann likes tea."])
     ['  [dim]whispered  Ann has a cat.[/]', '  [dim]whispered  and 1 as before: /why[/]']

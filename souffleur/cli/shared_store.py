@@ -1,4 +1,4 @@
-"""A store for a command that lasts: of the process that serves it, or else its own, served."""
+"""A store for a long command: served by another process, or else opened and served here."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from souffleur.settings import Settings
 
 TRIES, PAUSE = 20, 0.25
-"""How often a store in use is asked for, and seconds between: its process may begin to serve it."""
+"""Attempts at a store in use, and seconds between: its process may begin to serve it."""
 
 
 class SharedStore(AsyncMethods):
@@ -26,7 +26,7 @@ class SharedStore(AsyncMethods):
     """
 
     def __init__(self, settings: "Settings") -> None:
-        """Prepare to open the store; one on a server is open to others, who judge there."""
+        """Prepare to open the store; at a Qdrant server this process does not judge."""
         alone = not settings.qdrant_url
         self._settings = change_settings(settings, judge=settings.judge and alone)
         self._memory: Souffleur | AsyncClient | None = None
@@ -54,7 +54,7 @@ class SharedStore(AsyncMethods):
             return self._memory
 
     async def _find(self) -> Souffleur | AsyncClient:
-        """Return what has the store. Raises StoreBusyError if that does not serve it."""
+        """Return the owner's client, or the store opened here. Raises StoreBusyError."""
         for left in reversed(range(TRIES)):
             owner = await self._leaving.enter_async_context(find_owner())
             if owner:
@@ -71,7 +71,7 @@ class SharedStore(AsyncMethods):
         raise AssertionError("the last try returns or raises")
 
     async def _serve(self, memory: Souffleur) -> None:
-        """Let other commands work through this process, if it can serve at all."""
+        """Let other commands work through this process, if the extra `serve` is installed."""
         try:
             from souffleur.server.serving import owned
         except ModuleNotFoundError:  # the extra `serve` is missing

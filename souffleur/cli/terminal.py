@@ -22,11 +22,11 @@ _BLANK_LINE = "\r\x1b[K"
 class Terminal:
     """Reads lines from a terminal, edited by readline, or from a pipe, one after the other.
 
-    What is told while a line is being typed is held until that line is done or empty again.
+    Output waits while a line is being typed, until that line is done or empty again.
     """
 
     def __init__(self, source: TextIO) -> None:
-        """Read from `source`, such as `sys.stdin`; only what is typed there is edited."""
+        """Read from `source`, such as `sys.stdin`; only that is edited by readline."""
         self._source = source
         self._readline = _editor(source)
         self._attributes: list[Any] | None = None
@@ -74,7 +74,7 @@ class Terminal:
         self.show_held()
 
     def show_held(self) -> None:
-        """Print what is held, unless something is being typed."""
+        """Print the lines that wait, unless a line is being typed."""
         if not self._held or self._may_be_typing:
             return
         editor = self._readline if self._is_asking else None
@@ -88,14 +88,14 @@ class Terminal:
 
     @property
     def _may_be_typing(self) -> bool:
-        """Whether something may stand behind the prompt, or the prompt is not there yet."""
+        """Whether typed text may stand behind the prompt, or the prompt is not there yet."""
         if not self._is_asking or not self._source.isatty():
             return False
         known = self._readline and self._is_prompted
         return not known or bool(self._readline and self._readline.get_line_buffer())
 
     def _give_back(self) -> None:
-        """Put the terminal as it was, though a thread may still be reading a line."""
+        """Restore the terminal, though a thread may still be reading a line."""
         if self._readline and self._attributes:
             import termios
 
@@ -126,7 +126,7 @@ class Terminal:
 
 
 def _editor(source: TextIO) -> ModuleType | None:
-    """Return readline, if a person types; `None` for pipes, and where there is no readline."""
+    """Return readline if a person types; `None` for pipes, or if Python has no readline."""
     if source is not sys.stdin or not (source.isatty() and sys.stdout.isatty()):
         return None  # `input` edits what comes from there alone
     try:
@@ -137,7 +137,7 @@ def _editor(source: TextIO) -> ModuleType | None:
 
 
 async def _in_thread(read: Callable[[], str | None]) -> str | None:
-    """Return what a thread reads; nobody waits for the thread at the end of the process."""
+    """Return the line that a thread reads; the process can end before the thread does."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[str | None] = loop.create_future()
 

@@ -58,7 +58,7 @@ class Remembered:
 
 @dataclass(frozen=True)
 class Ending:
-    """Effect is remembered at the end, and what the whole dialogue took."""
+    """The memories at the end, and the cost of the whole dialogue."""
 
     at: datetime
     memories: tuple[Remembered, ...]

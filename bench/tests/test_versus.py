@@ -332,7 +332,7 @@ def test_a_system_that_is_not_there_is_named() -> None:
         load_factory("zep")
     for name in ("mem0", "langmem"):
         if find_spec(name) is None:
-            with pytest.raises(SettingsError, match=r"pip install 'souffleur\[versus\]'"):
+            with pytest.raises(SettingsError, match=r"pip install -e '.\[versus\]'"):
                 load_factory(name)
 
 
@@ -437,7 +437,7 @@ async def test_the_adapter_serves_other_threads(tmp_path: Path) -> None:
 
 def needs(package: str) -> pytest.MarkDecorator:
     """Skips where a package is not installed."""
-    why = f"{package} is not installed: pip install 'souffleur[versus]'"
+    why = f"{package} is not installed: pip install -e '.[versus]'"
     return pytest.mark.skipif(find_spec(package) is None, reason=why)
 
 

@@ -5,7 +5,6 @@ A route is named like its method, a tool names it, and the proxy is `observe`: e
 `METHODS` nobody may call.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple, cast
 
@@ -14,44 +13,8 @@ from fastapi import Depends, Query, Request
 from souffleur.api import Souffleur
 from souffleur.knowledge.identity import MAX_ID_LENGTH, PERSONAS, check_sent_id
 from souffleur.server.problems import RequestError
+from souffleur.server.table import METHODS
 from souffleur.server.tokens import Role, Token
-
-ADMINS = frozenset({Role.ADMIN})
-OWNERS = ADMINS | {Role.USER}
-"""Admins, and the user whose memories they are."""
-TALKERS = OWNERS | {Role.PERSONA}
-"""These, and a persona that talks with the user."""
-
-METHODS: Mapping[str, frozenset[Role]] = {
-    **dict.fromkeys(
-        (
-            *("alive", "ask", "cast", "end_session", "episodes", "list", "observe", "portrait"),
-            *("preferences", "recall", "record_skill", "remember", "search", "write_portrait"),
-        ),
-        TALKERS,
-    ),
-    **dict.fromkeys(
-        (
-            *("confirm", "confirm_all", "edit", "erase_memory", "erase_turn", "erase_user"),
-            *("events", "export", "forget", "forget_topic", "get", "history", "import_file"),
-            *("introduce", "known_users", "ledger", "notices", "person", "pin", "ping"),
-            *("preview_topic", "proposals", "reject", "reject_all", "restore_memory"),
-            *("set_preferences", "share", "stats", "undo"),
-            # of the person's own page
-            *("cards", "figures", "home", "me", "names", "questions", "turn", "turns", "why"),
-        ),
-        OWNERS,
-    ),
-    **dict.fromkeys(
-        (
-            *("backup", "compact", "define", "export_to_path", "flush", "health", "import_export"),
-            *("import_from_path", "inspect", "introduce_persona", "metrics", "personas", "report"),
-            *("retry", "run", "users"),
-        ),
-        ADMINS,
-    ),
-}
-"""Who may call each method, of whichever door: those of Souffleur, and what only a server does."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +100,12 @@ def access_of(request: Request) -> Access:
 def memory_of(request: Request) -> Souffleur:
     """Return the memory that the app serves."""
     return cast(Souffleur, request.app.state.memory)
+
+
+def check_model(memory: Souffleur) -> None:
+    """Raise RequestError (503) if the server has no model."""
+    if not memory.has_model:
+        raise RequestError(503, "no model is configured: set SOUFFLEUR_BASE_URL of the server")
 
 
 def check_method(request: Request) -> None:

@@ -18,33 +18,19 @@ from souffleur.server.cors import origins_of, with_cors
 from souffleur.server.guard import Guard, Rate
 from souffleur.server.page import assets
 from souffleur.server.problems import RESPONSES, check_query, handle
-from souffleur.server.routes import (
-    changes,
-    events,
-    memories,
-    page,
-    people,
-    removal,
-    store,
-    talk,
-    transfer,
-)
+from souffleur.server.routes import events, memories, page, plain, store
 from souffleur.server.tokens import TokenFile
 from souffleur.settings import Settings
 
 ROUTERS: tuple[APIRouter, ...] = (
+    plain.router,
     memories.router,
-    talk.router,
-    changes.router,
-    events.router,
-    people.router,
-    removal.router,
     store.router,
-    transfer.router,
+    events.router,
     page.router,
     mem0.router,
 )
-"""The routes of every server, each named like its method in `serving.access`."""
+"""The routes of every server, each named like its method in `server/table.py`."""
 
 _UNTRACED: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 """FastAPI would trace queries and log errors with their texts, whatever the settings say."""
@@ -100,7 +86,7 @@ def make_app(
         origins=origins,
         rate=rate,
         max_body=chosen.max_body,
-        larger={transfer.IMPORT: chosen.max_import},
+        larger={store.IMPORT: chosen.max_import},
     )
     app.add_middleware(with_cors, origins)  # outermost, so that pages can read refusals, too
     return app

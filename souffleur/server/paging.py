@@ -25,6 +25,7 @@ Until = Annotated[
     str | None,
     Query(description="Likewise, learned before.", examples=["2026-11-24T10:00:00Z"]),
 ]
+Cursor = Annotated[str | None, Query(description="`next` of the page before.")]
 _EARLIEST, _LATEST = datetime(1900, 1, 1, tzinfo=UTC), datetime(2900, 1, 1, tzinfo=UTC)
 
 

@@ -1,35 +1,49 @@
-"""Routes on memories: list, add, extract, search, show, edit, delete, restore, share, count."""
+"""Routes on memories by hand: list in pages, remember a sentence or messages, forget by id."""
 
-from typing import Annotated, Literal
+from datetime import datetime
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
+from pydantic import Field
 
 from souffleur.api import Souffleur
 from souffleur.knowledge.identity import EVERY_SPHERE
-from souffleur.knowledge.memory import Category, Kind, Memory as OneMemory, MemoryState
-from souffleur.knowledge.operation import LedgerEntry
+from souffleur.knowledge.memory import Category, Kind, MemoryState
+from souffleur.knowledge.operation import Importance, LedgerEntry
 from souffleur.knowledge.people import sphere_of
 from souffleur.knowledge.search.browsing import Wanted
-from souffleur.knowledge.search.memories import Found
-from souffleur.lookup import READABLE, Stats
+from souffleur.lookup import READABLE
 from souffleur.server.access import Memory, Owner, Talker, Whose
-from souffleur.server.paging import Since, Until, learned, page_of
-from souffleur.server.schemas import (
-    EditBody,
-    Entries,
-    ExtractBody,
-    ForgetBody,
-    Page,
-    ReasonBody,
-    RememberBody,
-    SearchBody,
-    SkillBody,
-)
+from souffleur.server.paging import Cursor, Since, Until, learned, page_of
+from souffleur.server.schemas import Body, Page
+from souffleur.server.table import ARGUMENTS, Id
 
 router = APIRouter(prefix="/api/memories", tags=["memories"])
 MAX_PAGE = 500
 """Maximum memories of one page."""
-State = MemoryState | Literal["any"]
+At = Annotated[datetime | str | float | None, Field(**ARGUMENTS["at"])]
+
+
+class RememberBody(Body):
+    """A sentence to remember as it is."""
+
+    content: str = Field(examples=["Ann is allergic to peanuts."])
+    session_id: Id = "default"
+    kind: Kind = Kind.FACT
+    importance: Importance = Importance.HIGH
+    reason: str = "told to remember"
+    at: At = None
+
+
+class ExtractBody(Body):
+    """Messages to be judged now."""
+
+    messages: list[Any] = Field(
+        examples=[[{"role": "user", "content": "I moved to Kyoto."}]],
+        description="Messages of OpenAI or LangChain, or pairs of role and text.",
+    )
+    session_id: Id = "default"
+    at: At = None
 
 
 @router.get("", name="list")
@@ -38,12 +52,12 @@ async def list_memories(
     whose: Talker,
     kind: Kind | None = None,
     category: Category | None = None,
-    state: State = MemoryState.ACTIVE,
+    state: MemoryState | Literal["any"] = MemoryState.ACTIVE,
     since: Since = None,
     until: Until = None,
     order: Literal["oldest", "newest"] = "oldest",
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
-    cursor: Annotated[str | None, Query(description="`next` of the page before.")] = None,
+    cursor: Cursor = None,
 ) -> Page:
     """List memories, episodes and portraits, in pages, by the time when they were learned."""
     earliest, latest = await learned(memory, whose.user_id, since=since, until=until)
@@ -61,7 +75,7 @@ async def list_memories(
 
 
 async def _sphere(memory: Souffleur, whose: Whose) -> str | None:
-    """Return the sphere in which a persona knows things; every one if none is named."""
+    """Return the sphere in which a persona knows things; every sphere if no persona is named."""
     if whose.agent_id is None:
         return EVERY_SPHERE
     _, card = await memory.knowledge.people.find(whose.user_id, whose.agent_id)
@@ -69,22 +83,15 @@ async def _sphere(memory: Souffleur, whose: Whose) -> str | None:
 
 
 @router.post("")
-async def remember(memory: Memory, whose: Talker, body: RememberBody) -> Entries:
+async def remember(memory: Memory, whose: Talker, body: RememberBody) -> list[LedgerEntry]:
     """Remember a sentence as it is; `refused` says why it was not, as when it is known."""
-    return await memory.remember(
-        body.content,
-        user_id=whose.user_id,
-        agent_id=whose.agent_id or "default",
-        session_id=body.session_id,
-        kind=body.kind,
-        importance=body.importance,
-        reason=body.reason,
-        at=body.at,
-    )
+    user_id, agent_id = whose.user_id, whose.agent_id or "default"
+    told = {name: value for name, value in body if name != "content"}
+    return await memory.remember(body.content, user_id=user_id, agent_id=agent_id, **told)
 
 
 @router.post("/extract", name="remember")
-async def extract(memory: Memory, whose: Talker, body: ExtractBody) -> Entries:
+async def extract(memory: Memory, whose: Talker, body: ExtractBody) -> list[LedgerEntry]:
     """Have messages judged now; without a model they are stored and wait."""
     return await memory.remember(
         body.messages,
@@ -95,92 +102,8 @@ async def extract(memory: Memory, whose: Talker, body: ExtractBody) -> Entries:
     )
 
 
-@router.post("/skills")
-async def record_skill(memory: Memory, whose: Talker, body: SkillBody) -> LedgerEntry:
-    """Record how something was done; the same steps again strengthen it, others replace it."""
-    return await memory.record_skill(
-        body.name,
-        body.workflow,
-        body.outcome,
-        user_id=whose.user_id,
-        agent_id=whose.agent_id or "default",
-    )
-
-
-@router.post("/search")
-async def search(memory: Memory, whose: Talker, body: SearchBody) -> list[Found]:
-    """Search memories, episodes and raw turns, best first."""
-    return await memory.search(
-        body.text,
-        user_id=whose.user_id,
-        agent_id=whose.agent_id,
-        scope=body.scope,
-        limit=body.limit,
-        at=body.at,
-    )
-
-
-@router.get("/stats")
-async def stats(memory: Memory, user_id: Owner) -> Stats:
-    """Count memories: in all, by kind, by category, by state."""
-    return await memory.stats(user_id=user_id)
-
-
-@router.post("/forget")
-async def forget(memory: Memory, user_id: Owner, body: ForgetBody) -> Entries:
-    """Forget what a text clearly means, or an id; can be undone. `dry_run` only shows it."""
-    return await memory.forget(
-        body.query, user_id=user_id, reason=body.reason, at=body.at, dry_run=body.dry_run
-    )
-
-
-@router.get("/{memory_id}")
-async def get(memory: Memory, user_id: Owner, memory_id: str) -> OneMemory:
-    """Show one memory, in any state."""
-    return await memory.get(memory_id, user_id=user_id)
-
-
-@router.patch("/{memory_id}")
-async def edit(memory: Memory, user_id: Owner, memory_id: str, body: EditBody) -> LedgerEntry:
-    """Change the words of a memory; can be undone."""
-    return await memory.edit(memory_id, body.content, user_id=user_id)
-
-
 @router.delete("/{memory_id}", name="forget")
 async def delete(memory: Memory, user_id: Owner, memory_id: str) -> LedgerEntry:
     """Forget a memory; it can be restored, or the change undone."""
     found = await memory.get(memory_id, user_id=user_id)
     return (await memory.forget(found.id, user_id=user_id))[0]
-
-
-@router.post("/{memory_id}/restore")
-async def restore_memory(
-    memory: Memory, user_id: Owner, memory_id: str, body: ReasonBody | None = None
-) -> LedgerEntry:
-    """Make a forgotten or archived memory active again."""
-    reason = (body and body.reason) or "told to restore"
-    return await memory.restore_memory(memory_id, user_id=user_id, reason=reason)
-
-
-@router.post("/{memory_id}/pin")
-async def pin(
-    memory: Memory, user_id: Owner, memory_id: str, body: ReasonBody | None = None
-) -> LedgerEntry:
-    """Make a memory core: always in mind, and never fading; can be undone."""
-    reason = (body and body.reason) or "pinned by the user"
-    return await memory.pin(memory_id, user_id=user_id, reason=reason)
-
-
-@router.post("/{memory_id}/share")
-async def share(
-    memory: Memory, user_id: Owner, memory_id: str, body: ReasonBody | None = None
-) -> LedgerEntry:
-    """Let every persona know a memory that one of them was told."""
-    reason = (body and body.reason) or "shared by the host"
-    return await memory.share(memory_id, user_id=user_id, reason=reason)
-
-
-@router.get("/{memory_id}/history")
-async def history(memory: Memory, user_id: Owner, memory_id: str) -> Entries:
-    """Show all changes of a memory, oldest first: who, when, why, on which words."""
-    return await memory.history(memory_id, user_id=user_id)

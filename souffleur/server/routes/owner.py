@@ -4,8 +4,10 @@ from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
+from pydantic import Field
 
 from souffleur.inspection import StoreInspection
+from souffleur.integrations.importers.arriving import ImportSource
 from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.session import Segment
 from souffleur.knowledge.store.backup_file import BackupManifest
@@ -13,9 +15,34 @@ from souffleur.knowledge.store.export import Exported
 from souffleur.knowledge.store.importing import Imported
 from souffleur.knowledge.turn import Turn, TurnState
 from souffleur.server.access import Memory, Owner, UserId
-from souffleur.server.schemas import BackupBody, ExportBody, ImportBody
+from souffleur.server.schemas import Body
+from souffleur.server.table import Id
 
 router = APIRouter(prefix="/api", tags=["owner"])
+
+
+class BackupBody(Body):
+    """The file of a backup."""
+
+    file: str = Field(examples=["/backups/monday.zip"])
+    """An absolute path on the machine of the server."""
+
+
+class ExportBody(Body):
+    """The file of an export, and whose memories it holds."""
+
+    file: str
+    of_user: Id | None = None
+
+
+class ImportBody(Body):
+    """The file of an import, and whose memories it brings."""
+
+    file: str
+    of_user: Id | None = None
+    of_agent: Id = "default"
+    source: ImportSource = ImportSource.AUTO
+    dry_run: bool = False
 
 
 def _inspect(memory: Memory) -> StoreInspection:

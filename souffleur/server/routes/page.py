@@ -4,9 +4,11 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Path, Query
+from pydantic import Field
 
 from souffleur.knowledge.memory import Category, Kind, MemoryState
 from souffleur.knowledge.search.browsing import Wanted
+from souffleur.knowledge.turn import MAX_MESSAGE_LENGTH
 from souffleur.server.access import AgentId, Caller as Calling, Memory, Owner, UserId
 from souffleur.server.page.asked import Question, asked
 from souffleur.server.page.cards import Cards, matching, page_of, strongest
@@ -14,8 +16,8 @@ from souffleur.server.page.figures import Figures, figures_of
 from souffleur.server.page.home import Caller, Home, caller_of, home_of
 from souffleur.server.page.names import Names, names_of
 from souffleur.server.page.said import Around, Said, Whispered, around, latest_said, whispered
-from souffleur.server.paging import Since, Until, learned
-from souffleur.server.schemas import CardsBody
+from souffleur.server.paging import Cursor, Since, Until, learned
+from souffleur.server.schemas import Body
 from souffleur.server.tokens import Role
 
 router = APIRouter(prefix="/api", tags=["page"])
@@ -23,6 +25,12 @@ MAX_PAGE = 200
 """Maximum cards of one page."""
 _READABLE = ("active", "pending")
 TurnId = Annotated[str, Path(description="The store's own id of a turn, as in evidence.")]
+
+
+class CardsBody(Body):
+    """A search among the cards. The text is no part of an address, as servers log addresses."""
+
+    text: str = Field(min_length=1, max_length=MAX_MESSAGE_LENGTH, examples=["tea"])
 
 
 @router.get("/me")
@@ -72,7 +80,7 @@ async def cards(
     wanted: Filtered,
     order: Literal["newest", "oldest", "strongest"] = "newest",
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 60,
-    cursor: Annotated[str | None, Query(description="`next` of the page before.")] = None,
+    cursor: Cursor = None,
 ) -> Cards:
     """List memories as cards, in pages."""
     if order == "strongest":

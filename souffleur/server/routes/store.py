@@ -1,45 +1,71 @@
-"""Routes on the store: health, runs and what waits."""
+"""Routes on the store by hand: health, metrics, runs, who is who, export and import."""
 
-from datetime import UTC
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Path
-from fastapi.responses import PlainTextResponse
+from fastapi import APIRouter, Path, Request
+from fastapi.responses import PlainTextResponse, StreamingResponse
+from pydantic import Field
 
-from souffleur.report.quality import Quality
-from souffleur.server.access import Memory, UserId
-from souffleur.server.problems import RequestError
-from souffleur.server.schemas import (
-    Alive,
-    Answered,
-    Counted,
-    FlushBody,
-    RetryBody,
-    RunAnswer,
-    RunBody,
+from souffleur.cast import Cast
+from souffleur.errors import TransferError
+from souffleur.integrations.importers.arriving import ImportSource, source_of
+from souffleur.integrations.importers.passing import passing_file
+from souffleur.knowledge.people import Person, PersonaCard
+from souffleur.knowledge.store.export import export_lines
+from souffleur.knowledge.store.importing import Imported
+from souffleur.server.access import (
+    AgentId,
+    Caller,
+    Memory,
+    Owner,
+    OwnerOrAll,
+    TalkerOrAll,
+    check_model,
 )
-from souffleur.service.health import Health
+from souffleur.server.problems import RequestError
+from souffleur.server.schemas import Alive, Body, Counted, RunAnswer
+from souffleur.server.table import ARGUMENTS, Id
 from souffleur.service.run import RunLimits, RunOptions, RunResult
 from souffleur.times import moment
 
-router = APIRouter(tags=["store"])
-RunName = Annotated[str, Path(description="One of the runs of docs/decay.md.", examples=["decay"])]
+router = APIRouter()
+IMPORT = "/api/import"
+"""The path of the import, whose body may be larger than others."""
+_LINES = "application/x-ndjson"
+_FILE = {"schema": {"type": "string", "format": "binary"}}
 
 
-@router.get("/health")
+class RunBody(Body):
+    """The options of a run."""
+
+    of_user: Id | None = None
+    """Only this user's memories; `None` means everybody's."""
+    now: datetime | str | float | None = Field(None, **ARGUMENTS["at"])
+    """The time of the run; `None` means now."""
+    memories: int = Field(default=RunLimits.memories, ge=1)
+    calls: int = Field(default=RunLimits.calls, ge=1)
+    deletions: int | None = Field(default=None, ge=0)
+    parallel: int = Field(default=RunLimits.parallel, ge=1, le=64)
+    dry_run: bool = False
+
+
+class RetryBody(Body):
+    """The user whose turns are judged again."""
+
+    of_user: Id | None = None
+    """`None` means everybody's."""
+
+
+@router.get("/health", tags=["store"])
 @router.head("/health", include_in_schema=False)
 async def alive() -> Alive:
     """Say that the server answers; needs no token and tells of nobody."""
     return Alive()
 
 
-@router.get("/api/health")
-async def health(memory: Memory) -> Health:
-    """Show whether turns are judged and stored; asks no endpoint."""
-    return await memory.health()
-
-
-@router.get("/metrics", response_class=PlainTextResponse)
+@router.get("/metrics", response_class=PlainTextResponse, tags=["store"])
 async def metrics(memory: Memory) -> PlainTextResponse:
     """Show the metrics, as Prometheus reads them."""
     kept = memory.parts.metrics
@@ -49,19 +75,17 @@ async def metrics(memory: Memory) -> PlainTextResponse:
     return PlainTextResponse(kept.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-@router.get("/api/report")
-async def report(memory: Memory, user_id: UserId = None) -> Quality:
-    """Report on the store, or one user's part of it, in numbers: reads all of it."""
-    return await memory.report(user_id=user_id)
-
-
-@router.post("/api/runs/{name}")
-async def run(memory: Memory, name: RunName, body: RunBody | None = None) -> RunAnswer:
-    """Do what is due now of one kind; waits until it is done."""
+@router.post("/api/runs/{name}", tags=["store"])
+async def run(
+    memory: Memory,
+    name: Annotated[str, Path(description="A run of docs/decay.md.", examples=["decay"])],
+    body: RunBody | None = None,
+) -> RunAnswer:
+    """Run now for what is due, and wait until it is done; 503 if it needs a model."""
     from souffleur.service.jobs import RUNS
 
-    if name in RUNS and RUNS[name].asks and not memory.has_model:
-        raise RequestError(503, "no model is configured: set SOUFFLEUR_BASE_URL of the server")
+    if name in RUNS and RUNS[name].asks:
+        check_model(memory)
     asked = body or RunBody()
     limits = RunLimits(asked.memories, asked.calls, asked.deletions, asked.parallel)
     now = moment(asked.now, now=memory.clock(), zone=UTC)
@@ -69,30 +93,94 @@ async def run(memory: Memory, name: RunName, body: RunBody | None = None) -> Run
     return _answer(await memory.run(name, options))
 
 
-@router.post("/api/retry")
+def _answer(result: RunResult) -> RunAnswer:
+    error = f"{type(result.error).__name__}: {result.error}" if result.error else ""
+    told = {name: value for name, value in vars(result).items() if name not in ("options", "error")}
+    return RunAnswer(now=result.options.now, error=error, **told)
+
+
+@router.post("/api/retry", tags=["store"])
 async def retry(memory: Memory, body: RetryBody | None = None) -> Counted:
     """Have turns that were set aside as failed judged again; return their number."""
     return Counted(await memory.retry(user_id=body.of_user if body else None))
 
 
-@router.post("/api/flush")
-async def flush(memory: Memory, body: FlushBody | None = None) -> Answered:
-    """Wait until everything due is judged, summarised and on disk. Whether it is."""
-    return Answered(await memory.flush(body.seconds if body else None))
+@router.get("/api/cast", tags=["people"])
+async def cast(memory: Memory, whose: TalkerOrAll) -> Cast:
+    """Show users and personas as introduced, and the names of all others.
+
+    Who names a user sees that user and the persona; admins who name nobody see all.
+    """
+    if whose is None:
+        return await memory.cast()
+    return await memory.cast(user_id=whose.user_id, agent_id=whose.agent_id or "default")
 
 
-def _answer(result: RunResult) -> RunAnswer:
-    error = f"{type(result.error).__name__}: {result.error}" if result.error else ""
-    return RunAnswer(
-        name=result.name,
-        now=result.options.now,
-        due=result.due,
-        items=result.items,
-        calls=result.calls,
-        tokens=result.tokens,
-        cost=result.cost,
-        stopped=result.stopped,
-        outages=result.outages,
-        error=error,
-        data=result.data,
-    )
+@router.get("/api/person", tags=["people"])
+async def person(memory: Memory, user_id: Owner) -> Person | None:
+    """Show how a user was introduced; null if they were not."""
+    return (await memory.cast()).introduced.people.get(user_id)
+
+
+@router.get("/api/personas", tags=["people"])
+async def personas(memory: Memory) -> list[PersonaCard]:
+    """List the personas that were introduced."""
+    return list((await memory.cast()).introduced.personas.values())
+
+
+@router.get(
+    "/api/export",
+    response_class=StreamingResponse,
+    tags=["transfer"],
+    responses={200: {"content": {_LINES: {}}, "description": "The lines of docs/moving.md."}},
+)
+async def export(memory: Memory, user_id: OwnerOrAll) -> StreamingResponse:
+    """Export everything of a user, for admins also of all, as lines of JSON."""
+    knowledge = memory.knowledge
+    lines = export_lines(knowledge.memories, knowledge.journal, user_id, now=memory.clock())
+    first = await anext(lines)  # what is wrong is answered before anything is sent
+    return StreamingResponse(_following(first, lines), media_type=_LINES)
+
+
+@router.post(
+    IMPORT,
+    name="import_file",
+    tags=["transfer"],
+    openapi_extra={"requestBody": {"content": {"application/octet-stream": _FILE}}},
+)
+async def import_(
+    memory: Memory,
+    caller: Caller,
+    user_id: OwnerOrAll,
+    request: Request,
+    agent_id: AgentId = None,
+    source: ImportSource = ImportSource.AUTO,
+    dry_run: bool = False,
+) -> Imported:
+    """Import a file, which is the body. Our own exports are for admins alone.
+
+    The turns of chats are judged in the background, as held with the persona `agent_id`.
+    """
+    with passing_file(memory.settings.folder, "import") as file:
+        with file.open("wb") as out:
+            async for part in request.stream():
+                out.write(part)
+        try:
+            found = source_of(file, source)
+            if found is ImportSource.SOUFFLEUR:
+                caller.need("import_export")
+            return await memory.import_file(
+                file,
+                user_id=user_id,
+                agent_id=agent_id or "default",
+                source=found,
+                dry_run=dry_run,
+            )
+        except TransferError as error:  # the caller knows nothing of a file here
+            raise TransferError(str(error).replace(str(file), "the body")) from None
+
+
+async def _following(first: bytes, lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for part in lines:
+        yield part

@@ -1,0 +1,208 @@
+"""The table of routes: how each plain method of Souffleur is called over HTTP, and who may call it.
+
+The server makes a route of each row (`routes/plain.py`), the clients a call (`client/calls.py`).
+Arguments, their types and the answer come from the signature of the method. A method that needs
+more than its signature tells has a route of its own in `routes/` and a call in `client/calls.py`.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from inspect import Parameter, signature
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from souffleur.api import Souffleur
+from souffleur.knowledge.forgetting.trace import TopicPreview
+from souffleur.knowledge.identity import MAX_ID_LENGTH
+from souffleur.knowledge.search.memories import Scope
+from souffleur.knowledge.store.erasing import Erased
+from souffleur.knowledge.store.topics import Forgotten
+from souffleur.lookup import MAX_LIMIT
+from souffleur.messages import Content
+from souffleur.notices import Notice
+from souffleur.recall.pairing import Whisper
+from souffleur.report.quality import Quality
+from souffleur.server.schemas import Answered, Counted
+from souffleur.server.tokens import Role
+from souffleur.times import Moment
+
+ADMINS = frozenset({Role.ADMIN})
+OWNERS = ADMINS | {Role.USER}
+"""Admins, and the user whose memories they are."""
+TALKERS = OWNERS | {Role.PERSONA}
+"""These, and a persona that talks with the user."""
+WHO = ("user_id", "agent_id")
+"""Arguments that say whose memories are meant; they always stand in the query."""
+
+Id = Annotated[str, Field(max_length=MAX_ID_LENGTH)]
+SENT_AS: Mapping[Any, Any] = {
+    Moment | None: datetime | str | float | None,
+    Whisper: list[str] | None,
+    Sequence[str]: list[str],
+    Scope | str | Sequence[Scope | str]: Scope | list[Scope],
+}
+"""Types of arguments that are narrower in JSON than in Python."""
+_ID = {"max_length": MAX_ID_LENGTH}
+_CONTENT = {
+    "description": "A text, content parts, or a message that holds either (docs/messages.md).",
+    "examples": ["What was my cat called?"],
+}
+ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
+    "session_id": _ID,
+    "turn_id": {**_ID, "examples": ["msg-17"]},
+    "user": _CONTENT,
+    "assistant": _CONTENT,
+    "at": {
+        "description": "ISO 8601, or seconds or milliseconds since 1970; default: now.",
+        "examples": ["2026-01-03"],
+    },
+    "after": {"ge": 0, "le": 1 << 62, "description": "`seq` of the last one known."},
+    "limit": {"ge": 1, "le": MAX_LIMIT},
+    "seconds": {"ge": 0, "le": 86_400, "examples": [10]},
+    "whisper": {"description": "The `judgeable_ids` of the recall; default: the latest recall."},
+    "text": {"examples": ["tea"]},
+    "query": {"examples": ["the blue car"]},
+    "topic": {"examples": ["Tom"]},
+    "ids": {"description": "Ids of records in the preview; no others go."},
+    "content": {"examples": ["Ann is allergic to walnuts."]},
+    "title": {"examples": ["Ann"]},
+    "timezone": {"examples": ["Asia/Shanghai"]},
+    "name": {"examples": ["Luna"]},
+    "what": {"examples": [["Luna is an astronomer."]]},
+    "workflow": {"examples": [["run the tests", "tag it", "publish"]]},
+    "outcome": {"examples": ["It took ten minutes."]},
+}
+"""Limits, descriptions and examples of arguments, by name."""
+_LATER = {"TopicPreview": TopicPreview, "Erased": Erased, "Forgotten": Forgotten}
+_LATER |= {"Notice": Notice, "Quality": Quality}
+"""Types that `api` names in quotation marks."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """How one method is called."""
+
+    verb: str
+    path: str
+    """With the names of arguments in braces. Other arguments of GET and DELETE stand in the query,
+    those of other verbs in the body."""
+    method: Callable[..., Any]
+    may: frozenset[Role]
+    """The roles that may call it. Owners name a user, talkers a persona as well."""
+    tag: str
+    """The section of the OpenAPI document."""
+    long: bool = False
+    """Whether it may take any time, because it asks a model or rewrites the store."""
+    needs_model: bool = False
+    """Whether the answer is 503 while no model is configured."""
+
+    @property
+    def name(self) -> str:
+        """The name of the method."""
+        return self.method.__name__
+
+    @cached_property
+    def arguments(self) -> Mapping[str, Parameter]:
+        """The arguments of the method by name, with their types."""
+        found = signature(self.method, eval_str=True, locals=_LATER).parameters
+        return {name: one for name, one in found.items() if name != "self"}
+
+    @cached_property
+    def answers(self) -> Any:
+        """The type of the JSON that is answered: yes, no and a number stand in an object."""
+        found = signature(self.method, eval_str=True, locals=_LATER).return_annotation
+        return {bool: Answered, int: Counted}.get(found, found)
+
+    def in_path(self) -> list[str]:
+        """Return the names of the arguments in the path."""
+        return re.findall(r"{(\w+)}", self.path)
+
+    def sent(self) -> dict[str, Parameter]:
+        """Return the arguments in the query or the body, with their types in JSON."""
+        apart = {*WHO, *self.in_path()}
+        return {name: _sent(one) for name, one in self.arguments.items() if name not in apart}
+
+
+def _sent(argument: Parameter) -> Parameter:
+    kind = SENT_AS.get(argument.annotation, argument.annotation)
+    if kind is Content and argument.default is Parameter.empty:
+        argument = argument.replace(default="")  # a message may be empty, as `observe` has it
+    return argument.replace(annotation=list[Id] if argument.name in ("ids", "rewound") else kind)
+
+
+_M = "/api/memories"
+ROWS = (
+    Row("POST", "/api/recall", Souffleur.recall, TALKERS, "talk"),
+    Row("POST", "/api/turns", Souffleur.observe, TALKERS, "talk"),
+    Row("DELETE", "/api/turns", Souffleur.erase_turn, OWNERS, "talk", long=True),
+    Row("POST", "/api/sessions/end", Souffleur.end_session, TALKERS, "talk"),
+    Row("POST", "/api/ask", Souffleur.ask, TALKERS, "talk"),
+    Row("GET", "/api/episodes", Souffleur.episodes, TALKERS, "talk"),
+    Row("POST", f"{_M}/skills", Souffleur.record_skill, TALKERS, "memories"),
+    Row("POST", f"{_M}/search", Souffleur.search, TALKERS, "memories"),
+    Row("GET", f"{_M}/stats", Souffleur.stats, OWNERS, "memories"),
+    Row("POST", f"{_M}/forget", Souffleur.forget, OWNERS, "memories"),
+    Row("GET", _M + "/{memory_id}", Souffleur.get, OWNERS, "memories"),
+    Row("PATCH", _M + "/{memory_id}", Souffleur.edit, OWNERS, "memories"),
+    Row("POST", _M + "/{memory_id}/restore", Souffleur.restore_memory, OWNERS, "memories"),
+    Row("POST", _M + "/{memory_id}/pin", Souffleur.pin, OWNERS, "memories"),
+    Row("POST", _M + "/{memory_id}/share", Souffleur.share, OWNERS, "memories"),
+    Row("GET", _M + "/{memory_id}/history", Souffleur.history, OWNERS, "memories"),
+    Row("GET", "/api/ledger", Souffleur.ledger, OWNERS, "changes"),
+    Row("GET", "/api/notices", Souffleur.notices, OWNERS, "changes"),
+    Row("POST", "/api/ledger/{entry_id}/undo", Souffleur.undo, OWNERS, "changes"),
+    Row("GET", "/api/pending", Souffleur.proposals, OWNERS, "changes"),
+    Row("POST", "/api/pending/confirm", Souffleur.confirm_all, OWNERS, "changes"),
+    Row("POST", "/api/pending/reject", Souffleur.reject_all, OWNERS, "changes"),
+    Row("POST", "/api/pending/{id}/confirm", Souffleur.confirm, OWNERS, "changes"),
+    Row("POST", "/api/pending/{id}/reject", Souffleur.reject, OWNERS, "changes"),
+    Row("GET", "/api/users", Souffleur.users, ADMINS, "people"),
+    Row("DELETE", "/api/users", Souffleur.erase_user, OWNERS, "people", long=True),
+    Row("PUT", "/api/person", Souffleur.introduce, OWNERS, "people"),
+    Row("GET", "/api/preferences", Souffleur.preferences, TALKERS, "people"),
+    Row("PATCH", "/api/preferences", Souffleur.set_preferences, OWNERS, "people"),
+    Row("PUT", "/api/personas", Souffleur.introduce_persona, ADMINS, "people"),
+    Row("PUT", "/api/personas/definition", Souffleur.define, ADMINS, "people"),
+    Row("GET", "/api/profile", Souffleur.portrait, TALKERS, "people"),
+    Row(
+        "POST",
+        "/api/profile",
+        Souffleur.write_portrait,
+        TALKERS,
+        "people",
+        long=True,
+        needs_model=True,
+    ),
+    Row("POST", "/api/forget/preview", Souffleur.preview_topic, OWNERS, "removal"),
+    Row("POST", "/api/forget", Souffleur.forget_topic, OWNERS, "removal", long=True),
+    Row("POST", _M + "/{memory_id}/erase", Souffleur.erase_memory, OWNERS, "removal", long=True),
+    Row("POST", "/api/compact", Souffleur.compact, ADMINS, "removal", long=True),
+    Row("GET", "/api/health", Souffleur.health, ADMINS, "store"),
+    Row("GET", "/api/report", Souffleur.report, ADMINS, "store", long=True),
+    Row("POST", "/api/flush", Souffleur.flush, ADMINS, "store", long=True),
+)
+"""Every plain method. Of two paths that fit a request, the first counts."""
+BY_HAND: Mapping[frozenset[Role], Sequence[str]] = {
+    TALKERS: ("alive", "cast", "list", "remember"),
+    OWNERS: (
+        *("events", "export", "import_file", "person"),
+        # of the person's own page
+        *("cards", "figures", "home", "me", "names", "questions", "turn", "turns", "why"),
+        # of mem0's interface
+        *("known_users", "ping"),
+    ),
+    ADMINS: (
+        *("backup", "export_to_path", "import_export", "import_from_path", "inspect", "metrics"),
+        *("personas", "retry", "run"),
+    ),
+}
+"""Who may call what has a route of its own, by the route's name."""
+METHODS: Mapping[str, frozenset[Role]] = {
+    **{row.name: row.may for row in ROWS},
+    **{name: may for may, names in BY_HAND.items() for name in names},
+}
+"""Who may call each method, of whichever door: those of Souffleur, and what only a server does."""

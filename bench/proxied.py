@@ -254,7 +254,7 @@ async def _proxy(told: Connection, upstream: str, folder: Path, memories: int) -
     from bench.speed.store import PLACES, THINGS
     from souffleur import Settings, Souffleur
     from souffleur.collector import spare_what_lasts
-    from souffleur.proxy.server import serve
+    from souffleur.proxy.app import serve
 
     stopping = asyncio.Event()
     async with Souffleur.open(Settings(path=folder, upstream_url=upstream)) as memory:

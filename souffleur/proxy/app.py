@@ -1,4 +1,4 @@
-"""The proxy itself, an ASGI application: it answers whatever is below `/v1`.
+"""The proxy, an ASGI application below `/v1`: alone, or mounted in the server.
 
 It is written without a framework, so that bytes pass as they come and nothing stands between.
 """
@@ -11,19 +11,28 @@ from urllib.parse import parse_qsl, urlencode
 
 import httpx2
 from loguru import logger
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from souffleur.errors import IdentityError
+from souffleur.errors import IdentityError, SettingsError
 from souffleur.knowledge.privacy.addresses import host_of
-from souffleur.proxy.client import Client, ClientGoneError, Receive, Scope, Send
-from souffleur.proxy.exchange import APIS, Exchange, Prompter
-from souffleur.proxy.passage import pass_on, pass_reply, while_there
+from souffleur.proxy.exchange import APIS, Exchange, Prompter, pass_on, pass_reply, while_there
 from souffleur.proxy.speaker import QUERY_FIELDS, Admit, Headers, usually
-from souffleur.proxy.upstream import Asked, Upstream, find_url, readable
+from souffleur.proxy.wire import (
+    Asked,
+    Client,
+    ClientGoneError,
+    Upstream,
+    find_url,
+    readable,
+)
 from souffleur.server.cors import origins_of, with_cors
-from souffleur.server.hosts import means_this_machine, named_host
+from souffleur.server.hosts import is_local, means_this_machine, named_host
+from souffleur.server.listening import address, bind, listening
+from souffleur.server.tokens import Role
 
 if TYPE_CHECKING:
     from souffleur.api import Souffleur
+    from souffleur.server.access import Access
     from souffleur.settings import Settings
 
 CLOSING = 5.0
@@ -213,3 +222,68 @@ def _without_own(query: str) -> str:
     parts = parse_qsl(query, keep_blank_values=True)
     others = [(name, value) for name, value in parts if name not in QUERY_FIELDS]
     return query if others == parts else urlencode(others)
+
+
+def make_mounted(memory: "Souffleur", settings: "Settings") -> Proxy:
+    """Return the proxy behind the guard of the server, whose tokens it takes as API keys.
+
+    They are not passed to the upstream. Raises SettingsError without an upstream.
+    """
+
+    def admit(scope: Scope) -> Admit:
+        access: Access = scope["state"]["access"]
+        access.need("observe")
+        usual = None if access.role is Role.USER else settings.proxy_user
+        return lambda user_id, agent_id: access.talk(user_id or usual, agent_id)
+
+    return make_proxy(memory, settings, admit=admit)
+
+
+def undated(app: ASGIApp) -> ASGIApp:
+    """Return an app whose answers have no `Date`: the server that it is mounted in sets one."""
+
+    async def passing(scope: Scope, receive: Receive, send: Send) -> None:
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                kept = [one for one in message["headers"] if one[0] != b"date"]
+                message = {**message, "headers": kept}
+            await send(message)
+
+        await app(scope, receive, sent)
+
+    return passing
+
+
+async def serve(
+    memory: "Souffleur",
+    settings: "Settings",
+    host: str,
+    port: int,
+    tell: Callable[[str], object],
+    stopping: asyncio.Event,
+) -> None:
+    """Serve until `stopping` is set; `tell` is called with where, once requests are taken.
+
+    Replies on their way have `shutdown_timeout` then; of what is cut off, what was said is kept.
+    Raises SettingsError if the address cannot be listened on, and as `check_served`.
+    """
+    check_served(settings, host)
+    proxy = make_proxy(memory, settings)
+    at = bind(host, port)
+    where = address(host, at.getsockname()[1])
+    try:
+        async with listening(proxy, at, drain=memory.seconds_left, dated=False):
+            tell(f"{where}/v1 -> {proxy.upstream}; stop it with an interrupt")
+            await stopping.wait()
+    finally:
+        await proxy.close()
+
+
+def check_served(settings: "Settings", host: str) -> None:
+    """Raise SettingsError without an upstream, or if others could reach it without a token."""
+    find_url(settings)
+    if not is_local(host) and settings.proxy_token is None:
+        raise SettingsError(
+            f"{host} is open to others, who would read what is remembered: set "
+            "SOUFFLEUR_PROXY_TOKEN, or listen on 127.0.0.1"
+        )

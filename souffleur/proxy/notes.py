@@ -6,10 +6,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from souffleur.notices import Notice, marked
-from souffleur.proxy.events import BLANK, read_event, split_events
-from souffleur.proxy.injection import Api
-from souffleur.proxy.json_text import find_items, find_members, insert
+from souffleur.proxy.injection import Api, find_items, find_members, insert
 from souffleur.proxy.reply import Form
+from souffleur.proxy.streams import BLANK, read_event, split_events
 from souffleur.recall.rendering import Reference
 
 Mode = Literal["off", "append", "event"]

@@ -5,10 +5,15 @@ from typing import Any, Literal
 
 from souffleur.knowledge.text.thinking import without_thinking
 from souffleur.messages import readable_content
-from souffleur.proxy.decoding import Decode, UndecodableError, make_decoder
-from souffleur.proxy.events import BLANK, read_event, split_events
-from souffleur.proxy.injection import Api
-from souffleur.proxy.json_text import parse_object
+from souffleur.proxy.injection import Api, parse_object
+from souffleur.proxy.streams import (
+    BLANK,
+    Decode,
+    UndecodableError,
+    make_decoder,
+    read_event,
+    split_events,
+)
 
 ABORTED = "[aborted]"
 """What stands at the end of a reply that was not written to its end."""

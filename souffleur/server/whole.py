@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from souffleur.api import Souffleur
 from souffleur.errors import IdentityError
-from souffleur.proxy.mounted import make_mounted, undated
+from souffleur.proxy.app import make_mounted, undated
 from souffleur.server.access import Access
 from souffleur.server.app import make_app
 from souffleur.server.problems import RequestError

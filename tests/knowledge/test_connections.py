@@ -15,7 +15,7 @@ from souffleur.errors import SettingsError
 from souffleur.knowledge.network.connections import connection, trusted
 from souffleur.knowledge.search.embedding_models import openai_embeddings
 from souffleur.knowledge.store.engine.server import connect
-from souffleur.proxy.upstream import Upstream
+from souffleur.proxy.wire import Upstream
 from tests.stub import Stub, say, send
 
 Start = Callable[..., Stub]

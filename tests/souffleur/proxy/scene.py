@@ -11,7 +11,7 @@ from openai import AsyncOpenAI
 
 from souffleur.api import Souffleur
 from souffleur.knowledge.turn import Turn
-from souffleur.proxy.server import serve
+from souffleur.proxy.app import serve
 from souffleur.settings import Settings
 from tests.scripted import SKIP, Scripted, add, answer
 from tests.souffleur.proxy.endpoint import Endpoint, open_endpoint

@@ -8,7 +8,7 @@ import openai
 import pytest
 import pytest_asyncio
 
-from souffleur.proxy.places import LEARNED_FOR, Places
+from souffleur.proxy.injection import LEARNED_FOR, Places
 from tests.souffleur.proxy.endpoint import Answer, Sent, refusal, responded, streamed, whole
 from tests.souffleur.proxy.scene import TEA, Scene, open_scene
 from tests.souffleur.proxy.test_openai_client import assistant, system, user

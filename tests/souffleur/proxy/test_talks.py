@@ -14,7 +14,7 @@ from souffleur.api import Souffleur
 from souffleur.proxy.app import Proxy
 from souffleur.proxy.exchange import Prompter
 from souffleur.proxy.speaker import usually
-from souffleur.proxy.upstream import Upstream
+from souffleur.proxy.wire import Upstream
 from souffleur.settings import Settings
 from tests.scripted import SKIP, Scripted, add, answer
 from tests.souffleur.proxy.endpoint import Endpoint, open_endpoint, refusal, whole

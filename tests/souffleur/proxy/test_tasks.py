@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from souffleur.proxy.tasks import is_task
+from souffleur.proxy.talk import is_task
 
 TASKS = (
     "### Task:\nGenerate a concise, 3-5 word title with an emoji summarizing the chat history.",

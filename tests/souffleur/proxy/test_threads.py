@@ -6,11 +6,9 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
-from souffleur.proxy.chains import Chains
-from souffleur.proxy.open_turn import opened
 from souffleur.proxy.speaker import Speaker
 from souffleur.proxy.talk import GIST, Talk, gist, join, own_words, read_talk
-from souffleur.proxy.threads import EDITED_WITHIN, Threads
+from souffleur.proxy.threads import EDITED_WITHIN, Chains, Threads, opened
 
 ANN = Speaker("ann", "default", "s", None)
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from souffleur.proxy.upstream import Asked, Upstream
+from souffleur.proxy.wire import Asked, Upstream
 from tests.souffleur.proxy.endpoint import Endpoint, open_endpoint, streamed, whole
 
 ASKED = Asked("POST", "/chat/completions", "", [(b"authorization", b"Bearer sk-client")], b"{}")

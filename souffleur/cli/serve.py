@@ -47,9 +47,9 @@ def serve(
 
 async def _serve(host: str, port: int, upstream: str | None, *, schedule: bool) -> None:
     from souffleur.collector import spare_what_lasts
+    from souffleur.server.app import make_whole_app
     from souffleur.server.listening import address, bind, listening
     from souffleur.server.serving import check_exposure, owned
-    from souffleur.server.whole import make_whole_app
     from souffleur.settings import load_settings
 
     chosen = {"upstream_url": upstream} if upstream else {}

@@ -1,10 +1,13 @@
-"""Calls: the request of each method, and how its answer is read. Sends nothing itself."""
+"""Calls: the request of each method, and how its answer or error is read. Sends nothing itself."""
 
 import json
 import re
-from collections.abc import Callable, Mapping
+import uuid
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from enum import StrEnum
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -12,20 +15,187 @@ import httpx2
 from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
+from souffleur import errors
+from souffleur.agents.model.response import retry_after
 from souffleur.cast import Cast
-from souffleur.client import arguments
-from souffleur.client.errors import named_error
-from souffleur.errors import MessageError
-from souffleur.knowledge.operation import LedgerEntry
+from souffleur.errors import MessageError, NotFoundError, RemoteError, SouffleurError
+from souffleur.knowledge.identity import check_id
+from souffleur.knowledge.memory import Category, Kind, MemoryState
+from souffleur.knowledge.operation import Importance, LedgerEntry, is_id
+from souffleur.knowledge.search.memories import Scope
 from souffleur.knowledge.store.backup_file import BackupManifest
 from souffleur.knowledge.store.export import Exported
 from souffleur.knowledge.store.importing import Imported
 from souffleur.knowledge.text.plain import mend
+from souffleur.lookup import check_limit, pick
+from souffleur.messages import Messages, read_messages
 from souffleur.recall.compose import Recall
-from souffleur.server.schemas import Answered, Counted, Page, RunAnswer
-from souffleur.server.table import ROWS, WHO
-from souffleur.service.intake import Receipt
+from souffleur.server.table import ROWS, WHO, Answered, Counted, Page, RunAnswer
+from souffleur.service.intake import Receipt, words
 from souffleur.service.run import RunOptions, RunResult
+
+
+def named_error(
+    kind: str, message: str, *, status: int | None = None, retry_after: float | None = None
+) -> SouffleurError:
+    """Return the error of that name; a RemoteError if Souffleur has none.
+
+    >>> named_error("UndoError", "too late"), named_error("RequestError", "no").status
+    (UndoError('too late'), None)
+    """
+    found = getattr(errors, kind, None)
+    ours = found if isinstance(found, type) and issubclass(found, SouffleurError) else RemoteError
+    if ours is not RemoteError:
+        return ours(message)
+    return RemoteError(message, status=status, retry_after=retry_after)
+
+
+def error_of(status: int, headers: Mapping[str, str], content: bytes) -> SouffleurError:
+    """Return the error that an answer tells of; of whatever it is that answers."""
+    try:
+        told = json.loads(content)["error"]
+        kind, message = str(told["type"]), str(told["message"])
+    except (ValueError, KeyError, TypeError):
+        kind, message = "", f"the server answered {status}: is it `souffleur serve`?"
+    return named_error(kind, message, status=status, retry_after=retry_after(headers))
+
+
+MAX_PAGE = 500
+"""Memories asked for at a time."""
+_ENUMS: dict[str, type[StrEnum]] = {
+    "kind": Kind,
+    "category": Category,
+    "state": MemoryState,
+    "importance": Importance,
+}
+_WHO = ("user_id", "session_id", "agent_id")
+_TEXTS = ("text", "query", "content", "topic")
+_IDS = ("memory_id", "entry_id", "id")
+
+
+def checked(given: dict[str, Any], optional: Sequence[str] = ("agent_id",)) -> dict[str, Any]:
+    """Return the arguments of a method. Raises what Souffleur raises for invalid ones.
+
+    >>> checked({"user_id": "ann", "limit": 3, "state": None})
+    {'user_id': 'ann', 'limit': 3, 'state': None}
+    """
+    sent = dict(given)
+    for name, value in given.items():
+        if name in _WHO and not (value is None and name in optional):
+            check_id(value, name)
+        elif name in _IDS and not is_id(value):
+            raise NotFoundError(f"there is nothing with the id {value!r}")
+        elif name in _TEXTS and not isinstance(value, str):
+            raise MessageError(f"{name} must be a text, not {type(value).__name__}")
+        elif name in _ENUMS and value is not None:
+            sent[name] = pick(value, _ENUMS[name], name)
+        elif name == "limit":
+            check_limit(value)
+        elif name == "scope":
+            scopes = [value] if isinstance(value, str) else value
+            sent[name] = [pick(one, Scope, "scope") for one in scopes]
+    return sent
+
+
+def of_recall(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `recall`, with the text of its message."""
+    return checked({**given, "text": words(given["text"], "text")})
+
+
+def of_observe(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `observe`, with the texts of its messages and plain ids."""
+    whisper = given["whisper"]
+    ids = getattr(whisper, "judgeable_ids", whisper)
+    said = {name: words(given[name], name) for name in ("user", "assistant")}
+    rewound = given["rewound"]
+    back = [rewound] if isinstance(rewound, str) else list(rewound)
+    whispered = None if ids is None else list(ids)
+    return checked({**given, **said, "whisper": whispered, "rewound": back})
+
+
+def with_turn_id(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `observe` with an id, so that sending them twice is one turn."""
+    return {**given, "turn_id": given["turn_id"] or uuid.uuid4().hex}
+
+
+def of_sentence(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `remember` with a sentence."""
+    kept = {name: value for name, value in given.items() if name != "what"}
+    return checked({**kept, "content": given["what"]})
+
+
+def of_messages(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `remember` with messages."""
+    kept = {name: given[name] for name in ("user_id", "agent_id", "session_id", "at")}
+    return checked({**kept, "messages": plain_messages(given["what"])})
+
+
+def plain_messages(messages: Messages) -> list[dict[str, Any]]:
+    """Return messages of which the server makes the same turns. Raises MessageError.
+
+    >>> plain_messages([("user", "hi"), ("assistant", "ho")])
+    [{'role': 'user', 'content': 'hi'}, {'role': 'assistant', 'content': 'ho'}]
+    """
+    return [
+        {
+            "role": one.role,
+            "content": one.text,
+            **({"at": one.at} if one.at else {}),
+            **({"name": one.name} if one.name else {}),
+        }
+        for one in read_messages(messages)
+    ]
+
+
+def of_list(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `list` for its first page."""
+    sent = checked(given)
+    return {**sent, "state": sent["state"] or "any", "limit": MAX_PAGE}
+
+
+def of_run(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `run`; what its options call is not sent."""
+    options: RunOptions | None = given["options"]
+    if options is None:
+        return {"name": given["name"]}
+    limits = options.limits
+    return {
+        "name": given["name"],
+        "of_user": options.user_id,
+        "now": options.now,
+        "dry_run": options.dry_run,
+        "memories": limits.memories,
+        "calls": limits.calls,
+        "deletions": limits.deletions,
+        "parallel": limits.parallel,
+    }
+
+
+def of_anybody(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a method that may be about everybody."""
+    return checked(given, optional=("user_id",))
+
+
+def of_backup(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `backup`, with the file as the server finds it."""
+    return {"file": str(Path(given["file"]).absolute())}
+
+
+def of_export(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `export`, with the file as the server finds it."""
+    return {**of_backup(given), "of_user": given["user_id"]}
+
+
+def of_import(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `import_file`, with the file as the server finds it."""
+    named = {"source": given["source"], "dry_run": given["dry_run"]}
+    return {**of_export(given), "of_agent": given["agent_id"], **named}
+
+
+def of_retry(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `retry`."""
+    return {"of_user": given["user_id"]}
+
 
 Given = Mapping[str, Any]
 """Arguments of a method, by name."""
@@ -40,7 +210,7 @@ class Call:
     """With the names of arguments in braces."""
     answers: Any
     """The type of the answer."""
-    prepare: Callable[[dict[str, Any]], dict[str, Any]] = arguments.checked
+    prepare: Callable[[dict[str, Any]], dict[str, Any]] = checked
     """Returns the arguments as they are sent. Raises the error of an invalid argument."""
     result: Callable[[Any, Given], Any] = lambda answer, given: answer
     """Returns the method's result, from the answer and the arguments."""
@@ -128,18 +298,18 @@ def _to_run_result(answer: RunAnswer, given: Given) -> RunResult:
 
 _OTHERWISE: Mapping[str, dict[str, Any]] = {
     "recall": {
-        "prepare": arguments.of_recall,
+        "prepare": of_recall,
         "failed": lambda error, given: Recall(error=error),
         "timeout": 5.0,
     },
     "observe": {
-        "prepare": arguments.of_observe,
+        "prepare": of_observe,
         "failed": lambda error, given: Receipt(
             str(given["turn_id"]), new=False, error=error, durable=False
         ),
     },
     "end_session": {"failed": lambda error, given: False},
-    "report": {"prepare": arguments.of_anybody},
+    "report": {"prepare": of_anybody},
 }
 """What the table does not say of a plain method's call."""
 
@@ -162,14 +332,14 @@ def _call(verb: str, path: str, answers: Any, prepare: Any, **more: Any) -> Call
 _ENTRIES = list[LedgerEntry]
 CALLS: Mapping[str, Call] = {
     **_plain_calls(),
-    "remember": Call("POST", "/api/memories", _ENTRIES, prepare=arguments.of_sentence),
-    "extract": _call("POST", "/api/memories/extract", _ENTRIES, arguments.of_messages),
-    "list": Call("GET", "/api/memories", Page, prepare=arguments.of_list),
-    "cast": Call("GET", "/api/cast", Cast, prepare=arguments.of_anybody),
-    "retry": Call("POST", "/api/retry", Counted, prepare=arguments.of_retry, result=_value),
-    "run": _call("POST", "/api/runs/{name}", RunAnswer, arguments.of_run, result=_to_run_result),
-    "backup": _call("POST", "/api/backup", BackupManifest, arguments.of_backup),
-    "export": _call("POST", "/api/export-file", Exported, arguments.of_export),
-    "import_file": _call("POST", "/api/import-file", Imported, arguments.of_import),
+    "remember": Call("POST", "/api/memories", _ENTRIES, prepare=of_sentence),
+    "extract": _call("POST", "/api/memories/extract", _ENTRIES, of_messages),
+    "list": Call("GET", "/api/memories", Page, prepare=of_list),
+    "cast": Call("GET", "/api/cast", Cast, prepare=of_anybody),
+    "retry": Call("POST", "/api/retry", Counted, prepare=of_retry, result=_value),
+    "run": _call("POST", "/api/runs/{name}", RunAnswer, of_run, result=_to_run_result),
+    "backup": _call("POST", "/api/backup", BackupManifest, of_backup),
+    "export": _call("POST", "/api/export-file", Exported, of_export),
+    "import_file": _call("POST", "/api/import-file", Imported, of_import),
 }
 """The methods by name; `extract` is `remember` with messages."""

@@ -1,23 +1,27 @@
 """Client and AsyncClient: a Souffleur that another process holds."""
 
-from collections.abc import AsyncIterator, Generator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
+from functools import update_wrapper
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
 from pydantic import ValidationError
 
-from souffleur.client.calls import Call
+from souffleur.client.calls import Call, error_of
 from souffleur.client.conversation import Asked, ask, converse
-from souffleur.client.errors import error_of
 from souffleur.errors import RemoteError, SettingsError
 from souffleur.faces import AsyncMethods, Methods
+from souffleur.inspection import StoreInspection
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.network.connections import connection
+from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.privacy.addresses import bare_address
+from souffleur.knowledge.session import Segment
 from souffleur.knowledge.text.plain import mend
+from souffleur.knowledge.turn import Turn
 from souffleur.server.events import MemoryEvent
 from souffleur.times import Clock, TimeSource
 
@@ -256,3 +260,43 @@ def _broken(http: httpx2.Client | httpx2.AsyncClient, error: Exception) -> Remot
 def _unreachable(http: httpx2.Client | httpx2.AsyncClient, error: Exception) -> RemoteError:
     why = str(error) or type(error).__name__
     return RemoteError(f"the server at {bare_address(str(http.base_url))} does not answer: {why}")
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _inspects(
+    method: Callable[Concatenate[StoreInspection, P], Awaitable[R]], call: Call
+) -> "Callable[Concatenate[RemoteInspection, P], Coroutine[Any, Any, R]]":
+    """Return a method of `StoreInspection` that sends its arguments, which all have names."""
+
+    async def sends(self: "RemoteInspection", /, *args: P.args, **named: P.kwargs) -> R:
+        found: R = await self.client.send(call, **named)
+        return found
+
+    return update_wrapper(sends, method)
+
+
+class RemoteInspection:
+    """As `StoreInspection`, over HTTP. Every method raises RemoteError, too."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        """`client` is a client of the owner's socket; the server refuses others."""
+        self.client = client
+
+    error = _inspects(StoreInspection.error, Call("GET", "/api/inspection/error", str))
+    turns = _inspects(
+        StoreInspection.turns, Call("GET", "/api/inspection/turns", list[Turn], prepare=dict)
+    )
+    entries = _inspects(
+        StoreInspection.entries,
+        Call("GET", "/api/inspection/turns/{turn_id}/entries", list[LedgerEntry]),
+    )
+    segments = _inspects(
+        StoreInspection.segments, Call("GET", "/api/inspection/segments", list[Segment])
+    )
+    page = _inspects(
+        StoreInspection.page, Call("GET", "/api/inspection/page", str, prepare=dict, timeout=None)
+    )
+    jobs = _inspects(StoreInspection.jobs, Call("GET", "/api/inspection/jobs", list[str]))

@@ -8,11 +8,9 @@ from loguru import logger
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from souffleur.client.arguments import with_turn_id
-from souffleur.client.calls import CALLS, Call, Given, Request, request_of
-from souffleur.client.errors import error_of
+from souffleur.client.calls import CALLS, Call, Given, Request, error_of, request_of, with_turn_id
 from souffleur.errors import RemoteError
-from souffleur.server.schemas import Page
+from souffleur.server.table import Page
 from souffleur.telemetry.log_lines import describe, trace_bug
 
 Asked = tuple[Call, Request]

@@ -17,17 +17,8 @@ from souffleur.errors import IdentityError, SettingsError
 from souffleur.knowledge.privacy.addresses import host_of
 from souffleur.proxy.exchange import APIS, Exchange, Prompter, pass_on, pass_reply, while_there
 from souffleur.proxy.speaker import QUERY_FIELDS, Admit, Headers, usually
-from souffleur.proxy.wire import (
-    Asked,
-    Client,
-    ClientGoneError,
-    Upstream,
-    find_url,
-    readable,
-)
-from souffleur.server.cors import origins_of, with_cors
-from souffleur.server.hosts import is_local, means_this_machine, named_host
-from souffleur.server.listening import address, bind, listening
+from souffleur.proxy.wire import Asked, Client, ClientGoneError, Upstream, find_url, readable
+from souffleur.server.hosts import is_local, means_this_machine, named_host, origins_of, with_cors
 from souffleur.server.tokens import Role
 
 if TYPE_CHECKING:
@@ -267,6 +258,12 @@ async def serve(
     Replies on their way have `shutdown_timeout` then; of what is cut off, what was said is kept.
     Raises SettingsError if the address cannot be listened on, and as `check_served`.
     """
+    from souffleur.server.listening import (  # a mounted proxy needs no uvicorn
+        address,
+        bind,
+        listening,
+    )
+
     check_served(settings, host)
     proxy = make_proxy(memory, settings)
     at = bind(host, port)

@@ -1,33 +1,39 @@
-"""The app: all routes over one memory, behind the guard."""
+"""The app: all routes over one memory, behind the guard; with the proxy and the tools of MCP."""
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.security import HTTPBearer
-from starlette.types import ASGIApp, Lifespan
+from starlette.routing import Route
+from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
 
 import souffleur
 from souffleur.api import Souffleur
+from souffleur.errors import IdentityError
 from souffleur.integrations.importers.passing import remove_left
 from souffleur.integrations.mem0 import routes as mem0
-from souffleur.server.access import check_method
-from souffleur.server.cors import origins_of, with_cors
+from souffleur.proxy.app import make_mounted, undated
+from souffleur.server import hand_routes, table_routes
+from souffleur.server.access import Access, check_method
 from souffleur.server.guard import Guard, Rate
-from souffleur.server.page import assets
-from souffleur.server.problems import RESPONSES, check_query, handle
-from souffleur.server.routes import events, memories, page, plain, store
+from souffleur.server.hosts import origins_of, with_cors
+from souffleur.server.page import assets, routes as page_routes
+from souffleur.server.problems import RESPONSES, RequestError, check_query, handle
 from souffleur.server.tokens import TokenFile
 from souffleur.settings import Settings
 
+if TYPE_CHECKING:
+    from souffleur.integrations.mcp import Who
+
 ROUTERS: tuple[APIRouter, ...] = (
-    plain.router,
-    memories.router,
-    store.router,
-    events.router,
-    page.router,
+    table_routes.router,
+    hand_routes.router,
+    page_routes.router,
     mem0.router,
 )
 """The routes of every server, each named like its method in `server/table.py`."""
@@ -86,7 +92,67 @@ def make_app(
         origins=origins,
         rate=rate,
         max_body=chosen.max_body,
-        larger={store.IMPORT: chosen.max_import},
+        larger={hand_routes.IMPORT: chosen.max_import},
     )
     app.add_middleware(with_cors, origins)  # outermost, so that pages can read refusals, too
     return app
+
+
+PROXY = "/proxy"
+"""Where the proxy is mounted; its own address ends with /v1."""
+TOOLS = "/mcp"
+"""Where the tools of MCP answer."""
+
+
+def make_whole_app(memory: Souffleur, settings: Settings, *, tokens: TokenFile | None) -> FastAPI:
+    """Return the app of `souffleur serve`.
+
+    The proxy is there if an upstream is set, the tools if the package mcp is installed.
+    """
+    proxy = make_mounted(memory, settings) if settings.upstream_url else None
+    mounts: dict[str, ASGIApp] = {PROXY: undated(proxy)} if proxy else {}
+
+    @asynccontextmanager
+    async def running(app: FastAPI) -> AsyncIterator[None]:
+        async with AsyncExitStack() as closing:
+            if proxy:
+                closing.push_async_callback(proxy.close)
+            if tools is not None:
+                await closing.enter_async_context(tools.router.lifespan_context(tools))
+            yield
+
+    app = make_app(memory, settings, tokens=tokens, mounts=mounts, lifespan=running)
+    tools = _make_tools(memory, app.state.stopping) if find_spec("mcp") else None
+    if tools is not None:  # mounted there, it would answer a redirect
+        app.router.routes.append(Route(TOOLS, tools))
+    return app
+
+
+def _make_tools(memory: Souffleur, stopping: asyncio.Event) -> Any:
+    from souffleur.integrations.mcp import Who, http_app, make_server, method_of, request_of
+
+    def whose(context: Any, named: str | None) -> "Who":
+        access: Access = request_of(context).state.access
+        try:
+            access.need(method_of(context))
+            return Who(*access.talk(named, None))
+        except RequestError as error:  # the model is told, as of any id that is wrong
+            raise IdentityError(str(error)) from None
+
+    server = make_server(memory, resolve=whose)
+    tools = http_app(server, path=TOOLS, guarded=True, stopping=stopping)
+    tools.add_middleware(_owned_sessions)
+    return tools
+
+
+def _owned_sessions(app: ASGIApp) -> ASGIApp:
+    """Return the tools; a session of theirs is for the token alone that it was begun with."""
+    from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+    from mcp.server.auth.provider import AccessToken
+
+    async def owned(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (digest := scope["state"]["access"].token):
+            scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=digest, scopes=[]))
+        await app(scope, receive, send)
+
+    return owned

@@ -1,7 +1,13 @@
-"""Hosts: by which names and addresses a request may call this machine."""
+"""Hosts: by which names a request may call this machine, and which web pages may call."""
 
 import ipaddress
 import re
+from collections.abc import Sequence
+
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp
+
+from souffleur.settings import Settings
 
 CONTAINER_HOSTS = frozenset(
     {"host.docker.internal", "gateway.docker.internal", "host.containers.internal"}
@@ -40,3 +46,18 @@ def named_host(header: str) -> str:
     """
     found = _HOST.fullmatch(header)
     return found[1] if found else ""
+
+
+def origins_of(settings: Settings) -> list[str]:
+    """Return the origins of the pages that may call; `*` among them means all."""
+    return [one.strip() for one in (settings.cors_origins or "").split(",") if one.strip()]
+
+
+def with_cors(app: ASGIApp, origins: Sequence[str]) -> ASGIApp:
+    """Return an app that tells browsers which pages may call it.
+
+    Their preflight requests, which carry no token, are answered before the app is asked.
+    """
+    if not origins:
+        return app
+    return CORSMiddleware(app, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])

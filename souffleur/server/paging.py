@@ -10,7 +10,7 @@ from souffleur.api import Souffleur
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.search.browsing import Place, Wanted, browse, count
 from souffleur.server.problems import RequestError
-from souffleur.server.schemas import Page
+from souffleur.server.table import Page
 from souffleur.times import lacks_zone, parse
 
 _TIMES = "2026-11-23, 2026-11-23T10:00:00Z, or seconds or milliseconds since 1970"

@@ -9,10 +9,10 @@ from loguru import logger
 
 from souffleur.api import Souffleur
 from souffleur.errors import SettingsError
+from souffleur.server import owner_routes
 from souffleur.server.app import make_app
 from souffleur.server.hosts import is_local
 from souffleur.server.listening import listening
-from souffleur.server.routes import owner
 from souffleur.server.tokens import TokenFile
 
 
@@ -23,7 +23,7 @@ async def owned(memory: Souffleur) -> AsyncIterator[None]:
     if settings.qdrant_url:  # they can open it themselves
         yield
         return
-    app = make_app(memory, settings, routers=[owner.router])
+    app = make_app(memory, settings, routers=[owner_routes.router])
     with owner_socket(settings.owner_socket) as at:
         if at is None:
             yield

@@ -1,8 +1,8 @@
 """The table of routes: how each plain method of Souffleur is called over HTTP, and who may call it.
 
-The server makes a route of each row (`routes/plain.py`), the clients a call (`client/calls.py`).
+The server makes a route of each row (`table_routes.py`), the clients a call (`client/calls.py`).
 Arguments, their types and the answer come from the signature of the method. A method that needs
-more than its signature tells has a route of its own in `routes/` and a call in `client/calls.py`.
+more than its signature tells has a route in `hand_routes.py` and a call in `client/calls.py`.
 """
 
 import re
@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from inspect import Parameter, signature
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from souffleur.api import Souffleur
 from souffleur.knowledge.forgetting.trace import TopicPreview
 from souffleur.knowledge.identity import MAX_ID_LENGTH
+from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.search.memories import Scope
 from souffleur.knowledge.store.erasing import Erased
 from souffleur.knowledge.store.topics import Forgotten
@@ -26,9 +27,80 @@ from souffleur.messages import Content
 from souffleur.notices import Notice
 from souffleur.recall.pairing import Whisper
 from souffleur.report.quality import Quality
-from souffleur.server.schemas import Answered, Counted
 from souffleur.server.tokens import Role
+from souffleur.service.run import RunItem
 from souffleur.times import Moment
+
+
+class Body(BaseModel):
+    """The body of a request; no other fields may be in it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of a user's memories."""
+
+    items: list[Memory]
+    """The memories."""
+    total: int
+    """The number on all pages."""
+    next: str | None
+    """The `cursor` of the next page; `None` if this is the last."""
+
+
+@dataclass(frozen=True)
+class RunAnswer:
+    """The result of a run."""
+
+    name: str
+    """The name of the run."""
+    now: datetime
+    """The time of the run."""
+    due: int
+    """Number of memories that were due when it began."""
+    items: list[RunItem]
+    """The changes, memory by memory."""
+    calls: int
+    """Number of calls of the model."""
+    tokens: int
+    """Number of tokens, of prompts and answers."""
+    cost: float
+    """Dollars."""
+    stopped: str
+    """Why it ended before everything was done; empty if everything is."""
+    outages: int
+    """Number of failures in a row that were caused by an outage."""
+    error: str
+    """The error that ended it, as `Name: message`; empty if there was none."""
+    data: dict[str, Any]
+    """Numbers from a run that counts."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A yes or no."""
+
+    value: bool
+    """Whether it is so."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A number."""
+
+    value: int
+    """The number."""
+
+
+@dataclass(frozen=True)
+class Alive:
+    """The server answers."""
+
+    status: Literal["ok"] = "ok"
+    """Always this."""
+
 
 ADMINS = frozenset({Role.ADMIN})
 OWNERS = ADMINS | {Role.USER}
@@ -64,13 +136,14 @@ ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
     "limit": {"ge": 1, "le": MAX_LIMIT},
     "seconds": {"ge": 0, "le": 86_400, "examples": [10]},
     "whisper": {"description": "The `judgeable_ids` of the recall; default: the latest recall."},
-    "text": {"examples": ["tea"]},
+    "text": {"examples": ["What was my cat called?"]},
+    "reason": {"examples": ["it was right after all"]},
     "query": {"examples": ["the blue car"]},
     "topic": {"examples": ["Tom"]},
     "ids": {"description": "Ids of records in the preview; no others go."},
     "content": {"examples": ["Ann is allergic to walnuts."]},
     "title": {"examples": ["Ann"]},
-    "timezone": {"examples": ["Asia/Shanghai"]},
+    "timezone": {"examples": ["Asia/Tokyo"]},
     "name": {"examples": ["Luna"]},
     "what": {"examples": [["Luna is an astronomer."]]},
     "workflow": {"examples": [["run the tests", "tag it", "publish"]]},

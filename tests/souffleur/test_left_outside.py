@@ -27,8 +27,8 @@ from souffleur.integrations.mcp import make_server
 from souffleur.knowledge.turn import Turn
 from souffleur.proxy.exchange import Prompter
 from souffleur.proxy.speaker import usually
+from souffleur.server.app import make_whole_app
 from souffleur.server.listening import bind, listening
-from souffleur.server.whole import make_whole_app
 from souffleur.service.outbox import Outbox, Spool
 from souffleur.settings import Settings
 from souffleur.telemetry import metrics_text

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from souffleur.agents.model.chat import Request
 from souffleur.api import Souffleur
-from souffleur.client.arguments import plain_messages
+from souffleur.client.calls import plain_messages
 from souffleur.integrations.langchain.middleware import LastTurn, last_turn
 from souffleur.messages import to_turns
 from souffleur.proxy.talk import read_talk

@@ -24,7 +24,6 @@ from tests.stub import Stub, say
 
 LOADED = (
     "souffleur.server.app",
-    "souffleur.server.whole",
     "souffleur.integrations.mcp.server",
     "uvicorn",
 )

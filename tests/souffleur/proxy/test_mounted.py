@@ -6,8 +6,8 @@ from pathlib import Path
 import httpx2
 from pydantic import SecretStr
 
+from souffleur.server.app import make_whole_app
 from souffleur.server.tokens import Role, TokenFile
-from souffleur.server.whole import make_whole_app
 from tests.build import NOW
 from tests.souffleur.proxy.endpoint import whole
 from tests.souffleur.proxy.scene import TEA, open_scene

@@ -17,12 +17,11 @@ from souffleur.api import Souffleur
 from souffleur.integrations.mcp import make_server
 from souffleur.integrations.mcp.server import TOOLS
 from souffleur.integrations.mem0.routes import INSTEAD
+from souffleur.server import owner_routes
 from souffleur.server.access import METHODS
-from souffleur.server.app import make_app
+from souffleur.server.app import make_app, make_whole_app
 from souffleur.server.guard import OPEN_PATHS
-from souffleur.server.routes import owner
 from souffleur.server.tokens import Role, TokenFile
-from souffleur.server.whole import make_whole_app
 from souffleur.settings import Settings
 from tests.build import NOW
 from tests.scripted import SKIP, Scripted
@@ -131,7 +130,7 @@ async def calls(
 
 async def test_every_door_names_methods_of_the_table(scene: Scene) -> None:
     """A new route or tool fails here until the table says who may call it; it has no other row."""
-    by_socket = make_app(scene.memory, routers=[owner.router])
+    by_socket = make_app(scene.memory, routers=[owner_routes.router])
     named = {one.name for app in (scene.app, by_socket) for one in routes(app)}
     of_tools = {about.method for about in TOOLS.values()}
     assert named | of_tools | ONLY_ASKED == METHODS.keys()
@@ -163,7 +162,7 @@ async def test_who_may_by_a_route(scene: Scene, name: str) -> None:
 
 async def test_who_may_by_the_socket(scene: Scene) -> None:
     """The owner of the store may call every method there is."""
-    app = make_app(scene.memory, routers=[owner.router])
+    app = make_app(scene.memory, routers=[owner_routes.router])
     app.state.stopping.set()
     transport = httpx2.ASGITransport(app)
     async with httpx2.AsyncClient(transport=transport, base_url="http://souffleur") as http:

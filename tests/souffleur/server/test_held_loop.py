@@ -18,10 +18,8 @@ from souffleur.knowledge.search.browsing import Wanted, browse
 from souffleur.knowledge.store.codecs import embedded_point
 from souffleur.knowledge.store.export import export_lines
 from souffleur.knowledge.store.topics import Removals
-from souffleur.server.page.cards import MAX_FOUND, strongest
-from souffleur.server.page.figures import figures_of
-from souffleur.server.page.home import home_of
-from souffleur.server.page.names import names_of
+from souffleur.server.page.cards import MAX_FOUND, names_of, strongest
+from souffleur.server.page.home import figures_of, home_of
 from souffleur.settings import Settings
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -12,11 +12,8 @@ from souffleur.knowledge.operation import Contradict, Merge
 from souffleur.knowledge.search.browsing import Wanted
 from souffleur.knowledge.store.codecs import to_point
 from souffleur.knowledge.store.runs import run_log
-from souffleur.server.page.asked import asked
-from souffleur.server.page.cards import matching
-from souffleur.server.page.figures import figures_of
-from souffleur.server.page.home import chosen_of
-from souffleur.server.page.names import Tie, names_in, names_of, ties_between
+from souffleur.server.page.cards import Tie, matching, names_in, names_of, ties_between
+from souffleur.server.page.home import asked, chosen_of, figures_of
 from souffleur.settings import Settings
 from tests.build import NOW, days, memory as a_memory, verdict
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import httpx2
 
 from souffleur.api import Souffleur
+from souffleur.server.app import make_whole_app
 from souffleur.server.tokens import Role, TokenFile
-from souffleur.server.whole import make_whole_app
 from souffleur.settings import Settings
 from tests.build import NOW
 

@@ -9,8 +9,7 @@ from pydantic import BaseModel, Field, create_model
 
 from souffleur.knowledge.identity import MAX_ID_LENGTH
 from souffleur.server.access import Memory, Owner, Talker, UserId, Whose, check_model
-from souffleur.server.schemas import Answered, Body, Counted
-from souffleur.server.table import ARGUMENTS, OWNERS, ROWS, TALKERS, Row
+from souffleur.server.table import ARGUMENTS, OWNERS, ROWS, TALKERS, Answered, Body, Counted, Row
 
 PersonaId = Annotated[str, Query(max_length=MAX_ID_LENGTH, examples=["luna"])]
 

@@ -10,14 +10,20 @@ from souffleur.knowledge.memory import Category, Kind, MemoryState
 from souffleur.knowledge.search.browsing import Wanted
 from souffleur.knowledge.turn import MAX_MESSAGE_LENGTH
 from souffleur.server.access import AgentId, Caller as Calling, Memory, Owner, UserId
-from souffleur.server.page.asked import Question, asked
-from souffleur.server.page.cards import Cards, matching, page_of, strongest
-from souffleur.server.page.figures import Figures, figures_of
-from souffleur.server.page.home import Caller, Home, caller_of, home_of
-from souffleur.server.page.names import Names, names_of
+from souffleur.server.page.cards import Cards, Names, matching, names_of, page_of, strongest
+from souffleur.server.page.home import (
+    Caller,
+    Figures,
+    Home,
+    Question,
+    asked,
+    caller_of,
+    figures_of,
+    home_of,
+)
 from souffleur.server.page.said import Around, Said, Whispered, around, latest_said, whispered
 from souffleur.server.paging import Cursor, Since, Until, learned
-from souffleur.server.schemas import Body
+from souffleur.server.table import Body
 from souffleur.server.tokens import Role
 
 router = APIRouter(prefix="/api", tags=["page"])

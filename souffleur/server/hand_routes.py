@@ -1,32 +1,41 @@
-"""Routes on the store by hand: health, metrics, runs, who is who, export and import."""
+"""Routes by hand: memories in pages, events, health, runs, who is who, export and import."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Header, Path, Query, Request
 from fastapi.responses import PlainTextResponse, StreamingResponse
 from pydantic import Field
 
+from souffleur.api import Souffleur
 from souffleur.cast import Cast
 from souffleur.errors import TransferError
 from souffleur.integrations.importers.arriving import ImportSource, source_of
 from souffleur.integrations.importers.passing import passing_file
-from souffleur.knowledge.people import Person, PersonaCard
+from souffleur.knowledge.identity import EVERY_SPHERE
+from souffleur.knowledge.memory import Category, Kind, MemoryState
+from souffleur.knowledge.operation import Importance, LedgerEntry
+from souffleur.knowledge.people import Person, PersonaCard, sphere_of
+from souffleur.knowledge.search.browsing import Wanted
 from souffleur.knowledge.store.export import export_lines
 from souffleur.knowledge.store.importing import Imported
+from souffleur.lookup import READABLE
 from souffleur.server.access import (
     AgentId,
     Caller,
     Memory,
     Owner,
     OwnerOrAll,
+    Talker,
     TalkerOrAll,
+    Whose,
     check_model,
 )
+from souffleur.server.events import MemoryEvent, follow, latest_place, read_place
+from souffleur.server.paging import Cursor, Since, Until, learned, page_of
 from souffleur.server.problems import RequestError
-from souffleur.server.schemas import Alive, Body, Counted, RunAnswer
-from souffleur.server.table import ARGUMENTS, Id
+from souffleur.server.table import ARGUMENTS, Alive, Body, Counted, Id, Page, RunAnswer
 from souffleur.service.run import RunLimits, RunOptions, RunResult
 from souffleur.times import moment
 
@@ -184,3 +193,149 @@ async def _following(first: bytes, lines: AsyncIterator[bytes]) -> AsyncIterator
     yield first
     async for part in lines:
         yield part
+
+
+MAX_PAGE = 500
+"""Maximum memories of one page."""
+At = Annotated[datetime | str | float | None, Field(**ARGUMENTS["at"])]
+
+
+class RememberBody(Body):
+    """A sentence to remember as it is."""
+
+    content: str = Field(examples=["Ann is allergic to peanuts."])
+    session_id: Id = "default"
+    kind: Kind = Kind.FACT
+    importance: Importance = Importance.HIGH
+    reason: str = "told to remember"
+    at: At = None
+
+
+class ExtractBody(Body):
+    """Messages to be judged now."""
+
+    messages: list[Any] = Field(
+        examples=[[{"role": "user", "content": "I moved to Kyoto."}]],
+        description="Messages of OpenAI or LangChain, or pairs of role and text.",
+    )
+    session_id: Id = "default"
+    at: At = None
+
+
+@router.get("/api/memories", name="list", tags=["memories"])
+async def list_memories(
+    memory: Memory,
+    whose: Talker,
+    kind: Kind | None = None,
+    category: Category | None = None,
+    state: MemoryState | Literal["any"] = MemoryState.ACTIVE,
+    since: Since = None,
+    until: Until = None,
+    order: Literal["oldest", "newest"] = "oldest",
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
+    cursor: Cursor = None,
+) -> Page:
+    """List memories, episodes and portraits, in pages, by the time when they were learned."""
+    earliest, latest = await learned(memory, whose.user_id, since=since, until=until)
+    wanted = Wanted(
+        whose.user_id,
+        states=() if state == "any" else (state,),
+        kinds=(kind,) if kind else (),
+        categories=(category,) if category else tuple(Category),
+        sphere=await _sphere(memory, whose),
+        since=earliest,
+        until=latest,
+        now=memory.clock() if state in READABLE else None,
+    )
+    return await page_of(memory, wanted, limit=limit, cursor=cursor, newest_first=order == "newest")
+
+
+async def _sphere(memory: Souffleur, whose: Whose) -> str | None:
+    """Return the sphere in which a persona knows things; every sphere if no persona is named."""
+    if whose.agent_id is None:
+        return EVERY_SPHERE
+    _, card = await memory.knowledge.people.find(whose.user_id, whose.agent_id)
+    return sphere_of(card)
+
+
+@router.post("/api/memories", tags=["memories"])
+async def remember(memory: Memory, whose: Talker, body: RememberBody) -> list[LedgerEntry]:
+    """Remember a sentence as it is; `refused` says why it was not, as when it is known."""
+    user_id, agent_id = whose.user_id, whose.agent_id or "default"
+    told = {name: value for name, value in body if name != "content"}
+    return await memory.remember(body.content, user_id=user_id, agent_id=agent_id, **told)
+
+
+@router.post("/api/memories/extract", name="remember", tags=["memories"])
+async def extract(memory: Memory, whose: Talker, body: ExtractBody) -> list[LedgerEntry]:
+    """Have messages judged now; without a model they are stored and wait."""
+    return await memory.remember(
+        body.messages,
+        user_id=whose.user_id,
+        agent_id=whose.agent_id or "default",
+        session_id=body.session_id,
+        at=body.at,
+    )
+
+
+@router.delete("/api/memories/{memory_id}", name="forget", tags=["memories"])
+async def delete(memory: Memory, user_id: Owner, memory_id: str) -> LedgerEntry:
+    """Forget a memory; it can be restored, or the change undone."""
+    found = await memory.get(memory_id, user_id=user_id)
+    return (await memory.forget(found.id, user_id=user_id))[0]
+
+
+RETRY = 2000
+"""Milliseconds after which a client should connect again."""
+_STREAM = {"content": {"text/event-stream": {"schema": {"type": "string"}}}}
+
+
+@router.get(
+    "/api/events",
+    response_class=StreamingResponse,
+    responses={200: _STREAM},
+    tags=["events"],
+)
+async def events(
+    request: Request,
+    memory: Memory,
+    caller: Caller,
+    user_id: Owner,
+    last_event_id: Annotated[str | None, Header(description="`id` of the last one seen.")] = None,
+    after: Annotated[str | None, Query(description="The same; default: only new ones.")] = None,
+) -> StreamingResponse:
+    """Stream what happens to a user's memories: memory.created, updated, deleted, and others."""
+    named = last_event_id or after
+    since = latest = await latest_place(memory, user_id)
+    if named is not None:
+        try:
+            # A place beyond the ledger was seen before all was erased, or an older backup restored.
+            since = min(named, latest, key=read_place)
+        except ValueError:
+            raise RequestError(422, f"{named[:40]!r} is no id of an event") from None
+    place = read_place(since)
+    state = request.app.state
+    happening = follow(
+        memory,
+        user_id,
+        place,
+        heartbeat=state.heartbeat,
+        goes_on=lambda: caller.token is None or state.tokens.holds(caller.token),
+        stopping=state.stopping,
+    )
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(
+        _stream(since, happening), media_type="text/event-stream", headers=headers
+    )
+
+
+async def _stream(since: str, happening: AsyncIterator[MemoryEvent | None]) -> AsyncIterator[str]:
+    """Yield the lines of a stream; the first ones say from where to resume, before any event."""
+    yield f"retry: {RETRY}\nid: {since}\n\n"
+    async for event in happening:
+        yield ":\n\n" if event is None else written(event)
+
+
+def written(event: MemoryEvent) -> str:
+    """Return an event as it is sent."""
+    return f"event: {event.type}\nid: {event.id}\ndata: {event.model_dump_json()}\n\n"

@@ -15,8 +15,7 @@ from souffleur.knowledge.store.export import Exported
 from souffleur.knowledge.store.importing import Imported
 from souffleur.knowledge.turn import Turn, TurnState
 from souffleur.server.access import Memory, Owner, UserId
-from souffleur.server.schemas import Body
-from souffleur.server.table import Id
+from souffleur.server.table import Body, Id
 
 router = APIRouter(prefix="/api", tags=["owner"])
 

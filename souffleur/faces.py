@@ -1,13 +1,13 @@
 """The methods of `Souffleur` for programs without an event loop, and over HTTP.
 
 Each is made from the method in `api`, and has its signature, types and help text. A new method of
-`Souffleur` is added here in three lines, and to `server/routes` and `client/calls.py`.
+`Souffleur` is added here in two lines, and to `server/table.py` in a third.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from functools import update_wrapper
-from inspect import signature
+from inspect import iscoroutinefunction, signature
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -36,45 +36,15 @@ class _Awaits(Protocol):
 
 def waits(
     method: Callable[Concatenate[Souffleur, P], Awaitable[R]],
-) -> Callable[Concatenate["BlockingSouffleur", P], R]:
-    """Return the method for a BlockingSouffleur: it waits for the result."""
-
-    def call(self: "BlockingSouffleur", /, *args: P.args, **named: P.kwargs) -> R:
-        return self._thread.call(method, self._inner, *args, **named)
-
-    return update_wrapper(call, method)
+) -> Callable[Concatenate[_Calls, P], R]:
+    """Return the method for programs without an event loop: it waits for the result."""
+    return passes(method)  # type: ignore[arg-type]  # `_call` has awaited what it returns
 
 
 def passes(
     method: Callable[Concatenate[Souffleur, P], R],
-) -> Callable[Concatenate["BlockingSouffleur", P], R]:
-    """Return the method for a BlockingSouffleur, if it does not wait in `Souffleur` either."""
-
-    def call(self: "BlockingSouffleur", /, *args: P.args, **named: P.kwargs) -> R:
-        return method(self._inner, *args, **named)
-
-    return update_wrapper(call, method)
-
-
-def recalls(
-    method: Callable[Concatenate[Souffleur, P], Awaitable[Recall]],
-) -> Callable[Concatenate["BlockingSouffleur", P], Recall]:
-    """Return `recall` for a BlockingSouffleur: it never raises, even if the memory is closed."""
-    waiting = waits(method)
-
-    def call(self: "BlockingSouffleur", /, *args: P.args, **named: P.kwargs) -> Recall:
-        try:
-            return waiting(self, *args, **named)
-        except BlockingError as error:
-            return Recall(error=str(error))
-
-    return update_wrapper(call, method)
-
-
-def sends(
-    method: Callable[Concatenate[Souffleur, P], Awaitable[R]],
 ) -> Callable[Concatenate[_Calls, P], R]:
-    """Return the method for a client: it sends its arguments, and waits for the answer."""
+    """Return a method as `waits` does, of a method that does not wait in `Souffleur`."""
 
     def call(self: _Calls, /, *args: P.args, **named: P.kwargs) -> R:
         found: R = self._call(method.__name__, **_arguments(method, *args, **named))
@@ -83,34 +53,17 @@ def sends(
     return update_wrapper(call, method)
 
 
-def sends_plain(
-    method: Callable[Concatenate[Souffleur, P], R],
-) -> Callable[Concatenate[_Calls, P], R]:
-    """Return a method as `sends` does, of one that does not wait in `Souffleur`."""
-
-    def call(self: _Calls, /, *args: P.args, **named: P.kwargs) -> R:
-        found: R = self._call(method.__name__, **_arguments(method, *args, **named))
-        return found
-
-    return update_wrapper(call, method)
-
-
-def asends(
+def awaits(
     method: Callable[Concatenate[Souffleur, P], Awaitable[R]],
 ) -> Callable[Concatenate[_Awaits, P], Coroutine[Any, Any, R]]:
     """Return the method for a client with an event loop: it sends its arguments when awaited."""
-
-    async def call(self: _Awaits, /, *args: P.args, **named: P.kwargs) -> R:
-        found: R = await self._call(method.__name__, **_arguments(method, *args, **named))
-        return found
-
-    return update_wrapper(call, method)
+    return awaits_plain(method)  # type: ignore[arg-type]  # `_call` has awaited what it returns
 
 
-def asends_plain(
+def awaits_plain(
     method: Callable[Concatenate[Souffleur, P], R],
 ) -> Callable[Concatenate[_Awaits, P], Coroutine[Any, Any, R]]:
-    """Return a method as `asends` does, of one that does not wait in `Souffleur`."""
+    """Return a method as `awaits` does, of a method that does not wait in `Souffleur`."""
 
     async def call(self: _Awaits, /, *args: P.args, **named: P.kwargs) -> R:
         found: R = await self._call(method.__name__, **_arguments(method, *args, **named))
@@ -132,150 +85,9 @@ def _arguments(method: Callable[..., Any], *args: Any, **named: Any) -> dict[str
 
 
 class Methods(_Calls):
-    """The methods of `Souffleur` over HTTP."""
+    """The methods of `Souffleur`, each of which waits for its result."""
 
-    recall = sends(Souffleur.recall)
-    observe = sends_plain(Souffleur.observe)
-    end_session = sends_plain(Souffleur.end_session)
-    health = sends(Souffleur.health)
-    remember = sends(Souffleur.remember)
-    record_skill = sends(Souffleur.record_skill)
-    ask = sends(Souffleur.ask)
-    introduce = sends(Souffleur.introduce)
-    preferences = sends(Souffleur.preferences)
-    set_preferences = sends(Souffleur.set_preferences)
-    introduce_persona = sends(Souffleur.introduce_persona)
-    define = sends(Souffleur.define)
-    share = sends(Souffleur.share)
-    users = sends(Souffleur.users)
-    report = sends(Souffleur.report)
-    cast = sends(Souffleur.cast)
-    write_portrait = sends(Souffleur.write_portrait)
-    run = sends(Souffleur.run)
-    forget = sends(Souffleur.forget)
-    proposals = sends(Souffleur.proposals)
-    confirm = sends(Souffleur.confirm)
-    reject = sends(Souffleur.reject)
-    confirm_all = sends(Souffleur.confirm_all)
-    reject_all = sends(Souffleur.reject_all)
-    pin = sends(Souffleur.pin)
-    retry = sends(Souffleur.retry)
-    backup = sends(Souffleur.backup)
-    export = sends(Souffleur.export)
-    import_file = sends(Souffleur.import_file)
-    edit = sends(Souffleur.edit)
-    restore_memory = sends(Souffleur.restore_memory)
-    erase_user = sends(Souffleur.erase_user)
-    erase_turn = sends(Souffleur.erase_turn)
-    preview_topic = sends(Souffleur.preview_topic)
-    forget_topic = sends(Souffleur.forget_topic)
-    erase_memory = sends(Souffleur.erase_memory)
-    compact = sends(Souffleur.compact)
-    flush = sends(Souffleur.flush)
-    search = sends(Souffleur.search)
-    get = sends(Souffleur.get)
-    history = sends(Souffleur.history)
-    ledger = sends(Souffleur.ledger)
-    notices = sends(Souffleur.notices)
-    undo = sends(Souffleur.undo)
-    stats = sends(Souffleur.stats)
-    episodes = sends(Souffleur.episodes)
-    portrait = sends(Souffleur.portrait)
-    list = sends(Souffleur.list)
-
-
-class AsyncMethods(_Awaits):
-    """The methods of `Souffleur` over HTTP, each of which is awaited."""
-
-    recall = asends(Souffleur.recall)
-    observe = asends_plain(Souffleur.observe)
-    end_session = asends_plain(Souffleur.end_session)
-    health = asends(Souffleur.health)
-    remember = asends(Souffleur.remember)
-    record_skill = asends(Souffleur.record_skill)
-    ask = asends(Souffleur.ask)
-    introduce = asends(Souffleur.introduce)
-    preferences = asends(Souffleur.preferences)
-    set_preferences = asends(Souffleur.set_preferences)
-    introduce_persona = asends(Souffleur.introduce_persona)
-    define = asends(Souffleur.define)
-    share = asends(Souffleur.share)
-    users = asends(Souffleur.users)
-    report = asends(Souffleur.report)
-    cast = asends(Souffleur.cast)
-    write_portrait = asends(Souffleur.write_portrait)
-    run = asends(Souffleur.run)
-    forget = asends(Souffleur.forget)
-    proposals = asends(Souffleur.proposals)
-    confirm = asends(Souffleur.confirm)
-    reject = asends(Souffleur.reject)
-    confirm_all = asends(Souffleur.confirm_all)
-    reject_all = asends(Souffleur.reject_all)
-    pin = asends(Souffleur.pin)
-    retry = asends(Souffleur.retry)
-    backup = asends(Souffleur.backup)
-    export = asends(Souffleur.export)
-    import_file = asends(Souffleur.import_file)
-    edit = asends(Souffleur.edit)
-    restore_memory = asends(Souffleur.restore_memory)
-    erase_user = asends(Souffleur.erase_user)
-    erase_turn = asends(Souffleur.erase_turn)
-    preview_topic = asends(Souffleur.preview_topic)
-    forget_topic = asends(Souffleur.forget_topic)
-    erase_memory = asends(Souffleur.erase_memory)
-    compact = asends(Souffleur.compact)
-    flush = asends(Souffleur.flush)
-    search = asends(Souffleur.search)
-    get = asends(Souffleur.get)
-    history = asends(Souffleur.history)
-    ledger = asends(Souffleur.ledger)
-    notices = asends(Souffleur.notices)
-    undo = asends(Souffleur.undo)
-    stats = asends(Souffleur.stats)
-    episodes = asends(Souffleur.episodes)
-    portrait = asends(Souffleur.portrait)
-    list = asends(Souffleur.list)
-
-
-class BlockingSouffleur:
-    """Memory for a companion whose host has no event loop: Flask, Gradio, a script.
-
-        with BlockingSouffleur.open() as memory:
-            whisper = memory.recall(user_id="u1", session_id="s1", text=message)
-            reply = my_model(system=persona + whisper.text, user=message)
-            memory.observe(user_id="u1", session_id="s1", user=message, assistant=reply)
-
-    One event loop in a thread does the work; any thread may call. Each call waits, so a call from
-    within an event loop blocks that loop: use `Souffleur.open` there. Once closed, or in a forked
-    child, methods raise BlockingError; `recall` and `observe` still never raise.
-    """
-
-    def __init__(self, opening: AbstractAsyncContextManager[Souffleur, Any]) -> None:
-        """Wait until the memory is open; `open` is the usual way."""
-        self._thread = LoopThread(opening)
-        self._inner = self._thread.held
-        self.settings: Settings = self._inner.settings
-        """The settings in force."""
-        self.clock: Clock = self._inner.clock
-        """Returns the time."""
-
-    @classmethod
-    def open(
-        cls,
-        settings: Settings | None = None,
-        *,
-        chat: "Chat | None" = None,
-        clock: Clock | None = None,
-        embedder: "Embedder | str | None" = None,
-        **overrides: Any,
-    ) -> "BlockingSouffleur":
-        """Open the store as `Souffleur.open` does, and return when all is open.
-
-        Use it with `with`, or close it yourself. Raises the errors of `Souffleur.open`.
-        """
-        return cls(Souffleur.open(settings, chat=chat, clock=clock, embedder=embedder, **overrides))
-
-    recall = recalls(Souffleur.recall)
+    recall = waits(Souffleur.recall)
     observe = passes(Souffleur.observe)
     end_session = passes(Souffleur.end_session)
     health = waits(Souffleur.health)
@@ -324,6 +136,98 @@ class BlockingSouffleur:
     portrait = waits(Souffleur.portrait)
     list = waits(Souffleur.list)
 
+
+class AsyncMethods(_Awaits):
+    """The methods of `Souffleur` over HTTP, each of which is awaited."""
+
+    recall = awaits(Souffleur.recall)
+    observe = awaits_plain(Souffleur.observe)
+    end_session = awaits_plain(Souffleur.end_session)
+    health = awaits(Souffleur.health)
+    remember = awaits(Souffleur.remember)
+    record_skill = awaits(Souffleur.record_skill)
+    ask = awaits(Souffleur.ask)
+    introduce = awaits(Souffleur.introduce)
+    preferences = awaits(Souffleur.preferences)
+    set_preferences = awaits(Souffleur.set_preferences)
+    introduce_persona = awaits(Souffleur.introduce_persona)
+    define = awaits(Souffleur.define)
+    share = awaits(Souffleur.share)
+    users = awaits(Souffleur.users)
+    report = awaits(Souffleur.report)
+    cast = awaits(Souffleur.cast)
+    write_portrait = awaits(Souffleur.write_portrait)
+    run = awaits(Souffleur.run)
+    forget = awaits(Souffleur.forget)
+    proposals = awaits(Souffleur.proposals)
+    confirm = awaits(Souffleur.confirm)
+    reject = awaits(Souffleur.reject)
+    confirm_all = awaits(Souffleur.confirm_all)
+    reject_all = awaits(Souffleur.reject_all)
+    pin = awaits(Souffleur.pin)
+    retry = awaits(Souffleur.retry)
+    backup = awaits(Souffleur.backup)
+    export = awaits(Souffleur.export)
+    import_file = awaits(Souffleur.import_file)
+    edit = awaits(Souffleur.edit)
+    restore_memory = awaits(Souffleur.restore_memory)
+    erase_user = awaits(Souffleur.erase_user)
+    erase_turn = awaits(Souffleur.erase_turn)
+    preview_topic = awaits(Souffleur.preview_topic)
+    forget_topic = awaits(Souffleur.forget_topic)
+    erase_memory = awaits(Souffleur.erase_memory)
+    compact = awaits(Souffleur.compact)
+    flush = awaits(Souffleur.flush)
+    search = awaits(Souffleur.search)
+    get = awaits(Souffleur.get)
+    history = awaits(Souffleur.history)
+    ledger = awaits(Souffleur.ledger)
+    notices = awaits(Souffleur.notices)
+    undo = awaits(Souffleur.undo)
+    stats = awaits(Souffleur.stats)
+    episodes = awaits(Souffleur.episodes)
+    portrait = awaits(Souffleur.portrait)
+    list = awaits(Souffleur.list)
+
+
+class BlockingSouffleur(Methods):
+    """Memory for a companion whose host has no event loop: Flask, Gradio, a script.
+
+        with BlockingSouffleur.open() as memory:
+            whisper = memory.recall(user_id="u1", session_id="s1", text=message)
+            reply = my_model(system=persona + whisper.text, user=message)
+            memory.observe(user_id="u1", session_id="s1", user=message, assistant=reply)
+
+    One event loop in a thread does the work; any thread may call. Each call waits, so a call from
+    within an event loop blocks that loop: use `Souffleur.open` there. Once closed, or in a forked
+    child, methods raise BlockingError; `recall` and `observe` still never raise.
+    """
+
+    def __init__(self, opening: AbstractAsyncContextManager[Souffleur, Any]) -> None:
+        """Wait until the memory is open; `open` is the usual way."""
+        self._thread = LoopThread(opening)
+        self._inner = self._thread.held
+        self.settings: Settings = self._inner.settings
+        """The settings in force."""
+        self.clock: Clock = self._inner.clock
+        """Returns the time."""
+
+    @classmethod
+    def open(
+        cls,
+        settings: Settings | None = None,
+        *,
+        chat: "Chat | None" = None,
+        clock: Clock | None = None,
+        embedder: "Embedder | str | None" = None,
+        **overrides: Any,
+    ) -> "BlockingSouffleur":
+        """Open the store as `Souffleur.open` does, and return when all is open.
+
+        Use it with `with`, or close it yourself. Raises the errors of `Souffleur.open`.
+        """
+        return cls(Souffleur.open(settings, chat=chat, clock=clock, embedder=embedder, **overrides))
+
     @property
     def error(self) -> str:
         """As `Souffleur.error`."""
@@ -340,6 +244,17 @@ class BlockingSouffleur:
         For what has no blocking form: `memory.call(lambda inner: inner.knowledge.list("ann"))`.
         """
         return self._thread.call(work, self._inner)
+
+    def _call(self, method: str, /, **given: Any) -> Any:
+        work = getattr(Souffleur, method)
+        if not iscoroutinefunction(work):
+            return work(self._inner, **given)
+        try:
+            return self._thread.call(work, self._inner, **given)
+        except BlockingError as error:
+            if method != "recall":
+                raise
+            return Recall(error=str(error))
 
     def close(self) -> None:
         """Judge while `Souffleur.seconds_left`, then close everything. Idempotent."""

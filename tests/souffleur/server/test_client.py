@@ -74,7 +74,6 @@ READS: dict[str, dict[str, Any]] = {
     "search": {**ANN, "text": "green tea", "scope": ["memories", "episodes", "turns"]},
     "recall": {**ANN, "text": "What did I say about tea yesterday?", "session_id": "s2"},
     "ask": {**ANN, "text": "yesterday"},
-    "matches": {**ANN, "query": "Ann fears dogs"},
     "episodes": ANN,
     "portrait": ANN,
     "proposals": ANN,

@@ -18,9 +18,9 @@ from souffleur.integrations.mcp import make_server
 from souffleur.integrations.mcp.server import TOOLS
 from souffleur.integrations.mem0.routes import INSTEAD
 from souffleur.server import owner_routes
-from souffleur.server.table import METHODS
 from souffleur.server.app import make_app, make_whole_app
 from souffleur.server.guard import OPEN_PATHS
+from souffleur.server.table import METHODS
 from souffleur.server.tokens import Role, TokenFile
 from souffleur.settings import Settings
 from tests.build import NOW

@@ -30,7 +30,7 @@ from souffleur.knowledge.text.plain import mend
 from souffleur.lookup import check_limit, pick
 from souffleur.messages import Messages, read_messages
 from souffleur.recall.compose import Recall
-from souffleur.server.table import ROWS, WHO, Answered, Counted, Page, RunAnswer
+from souffleur.server.table import ROWS, WHO, Answered, Counted, Page, Row, RunAnswer
 from souffleur.service.intake import Receipt, words
 from souffleur.service.run import RunOptions, RunResult
 
@@ -314,15 +314,12 @@ _OTHERWISE: Mapping[str, dict[str, Any]] = {
 """What the table does not say of a plain method's call."""
 
 
-def _plain_calls() -> dict[str, Call]:
-    calls = {}
-    for row in ROWS:
-        more: dict[str, Any] = {"timeout": None} if row.long else {}
-        if row.answers in (Answered, Counted):
-            more["result"] = _value
-        more |= _OTHERWISE.get(row.name, {})
-        calls[row.name] = Call(row.verb, row.path, row.answers, **more)
-    return calls
+def call_of(row: Row, **more: Any) -> Call:
+    """Return the call of a row of the table; `more` are fields that the table does not tell."""
+    told: dict[str, Any] = {"timeout": None} if row.long else {}
+    if row.answers in (Answered, Counted):
+        told["result"] = _value
+    return Call(row.verb, row.path, row.answers, **told | more)
 
 
 def _call(verb: str, path: str, answers: Any, prepare: Any, **more: Any) -> Call:
@@ -331,7 +328,7 @@ def _call(verb: str, path: str, answers: Any, prepare: Any, **more: Any) -> Call
 
 _ENTRIES = list[LedgerEntry]
 CALLS: Mapping[str, Call] = {
-    **_plain_calls(),
+    **{row.name: call_of(row, **_OTHERWISE.get(row.name, {})) for row in ROWS},
     "remember": Call("POST", "/api/memories", _ENTRIES, prepare=of_sentence),
     "extract": _call("POST", "/api/memories/extract", _ENTRIES, of_messages),
     "list": Call("GET", "/api/memories", Page, prepare=of_list),

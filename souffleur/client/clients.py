@@ -10,19 +10,17 @@ from urllib.parse import urlsplit
 import httpx2
 from pydantic import ValidationError
 
-from souffleur.client.calls import Call, error_of
+from souffleur.client.calls import Call, call_of, error_of
 from souffleur.client.conversation import Asked, ask, converse
 from souffleur.errors import RemoteError, SettingsError
 from souffleur.faces import AsyncMethods, Methods
 from souffleur.inspection import StoreInspection
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.network.connections import connection
-from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.privacy.addresses import bare_address
-from souffleur.knowledge.session import Segment
 from souffleur.knowledge.text.plain import mend
-from souffleur.knowledge.turn import Turn
 from souffleur.server.events import MemoryEvent
+from souffleur.server.table import INSPECTION
 from souffleur.times import Clock, TimeSource
 
 DEFAULT_URL = "http://127.0.0.1:8321"
@@ -267,9 +265,10 @@ R = TypeVar("R")
 
 
 def _inspects(
-    method: Callable[Concatenate[StoreInspection, P], Awaitable[R]], call: Call
+    method: Callable[Concatenate[StoreInspection, P], Awaitable[R]],
 ) -> "Callable[Concatenate[RemoteInspection, P], Coroutine[Any, Any, R]]":
     """Return a method of `StoreInspection` that sends its arguments, which all have names."""
+    call = next(call_of(row, prepare=dict) for row in INSPECTION if row.method == method)
 
     async def sends(self: "RemoteInspection", /, *args: P.args, **named: P.kwargs) -> R:
         found: R = await self.client.send(call, **named)
@@ -285,18 +284,9 @@ class RemoteInspection:
         """`client` is a client of the owner's socket; the server refuses others."""
         self.client = client
 
-    error = _inspects(StoreInspection.error, Call("GET", "/api/inspection/error", str))
-    turns = _inspects(
-        StoreInspection.turns, Call("GET", "/api/inspection/turns", list[Turn], prepare=dict)
-    )
-    entries = _inspects(
-        StoreInspection.entries,
-        Call("GET", "/api/inspection/turns/{turn_id}/entries", list[LedgerEntry]),
-    )
-    segments = _inspects(
-        StoreInspection.segments, Call("GET", "/api/inspection/segments", list[Segment])
-    )
-    page = _inspects(
-        StoreInspection.page, Call("GET", "/api/inspection/page", str, prepare=dict, timeout=None)
-    )
-    jobs = _inspects(StoreInspection.jobs, Call("GET", "/api/inspection/jobs", list[str]))
+    error = _inspects(StoreInspection.error)
+    turns = _inspects(StoreInspection.turns)
+    entries = _inspects(StoreInspection.entries)
+    segments = _inspects(StoreInspection.segments)
+    page = _inspects(StoreInspection.page)
+    jobs = _inspects(StoreInspection.jobs)

@@ -16,9 +16,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from souffleur.api import Souffleur
+from souffleur.inspection import StoreInspection
 from souffleur.knowledge.forgetting.trace import TopicPreview
 from souffleur.knowledge.identity import MAX_ID_LENGTH
 from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.search.memories import Scope
 from souffleur.knowledge.store.erasing import Erased
 from souffleur.knowledge.store.topics import Forgotten
@@ -151,8 +153,8 @@ ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
 }
 """Limits, descriptions and examples of arguments, by name."""
 _LATER = {"TopicPreview": TopicPreview, "Erased": Erased, "Forgotten": Forgotten}
-_LATER |= {"Notice": Notice, "Quality": Quality}
-"""Types that `api` names in quotation marks."""
+_LATER |= {"Notice": Notice, "Quality": Quality, "LedgerEntry": LedgerEntry}
+"""Types that signatures name in quotation marks."""
 
 
 @dataclass(frozen=True)
@@ -172,11 +174,13 @@ class Row:
     """Whether it may take any time, because it asks a model or rewrites the store."""
     needs_model: bool = False
     """Whether the answer is 503 while no model is configured."""
+    of: Callable[[Souffleur], Any] = lambda memory: memory
+    """Returns the object that has the method."""
 
     @property
     def name(self) -> str:
-        """The name of the method."""
-        return self.method.__name__
+        """The name of the route: that of the method, or `inspect`."""
+        return "inspect" if self.of is StoreInspection else self.method.__name__
 
     @cached_property
     def arguments(self) -> Mapping[str, Parameter]:
@@ -259,6 +263,22 @@ ROWS = (
     Row("POST", "/api/flush", Souffleur.flush, ADMINS, "store", long=True),
 )
 """Every plain method. Of two paths that fit a request, the first counts."""
+
+
+def _inspection(path: str, method: Callable[..., Any], *, long: bool = False) -> Row:
+    path = f"/api/inspection/{path}"
+    return Row("GET", path, method, ADMINS, "owner", long, of=StoreInspection)
+
+
+INSPECTION = (
+    _inspection("error", StoreInspection.error),
+    _inspection("turns", StoreInspection.turns),
+    _inspection("turns/{turn_id}/entries", StoreInspection.entries),
+    _inspection("segments", StoreInspection.segments),
+    _inspection("page", StoreInspection.page, long=True),
+    _inspection("jobs", StoreInspection.jobs),
+)
+"""Methods for the commands of this machine, which the owner's socket serves and no other door."""
 BY_HAND: Mapping[frozenset[Role], Sequence[str]] = {
     TALKERS: ("alive", "cast", "list", "remember"),
     OWNERS: (

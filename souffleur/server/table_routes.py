@@ -1,6 +1,6 @@
 """Routes of plain methods: one for each row of the table, made from the method's signature."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, Signature, cleandoc, isawaitable
 from typing import Annotated, Any
 
@@ -14,10 +14,10 @@ from souffleur.server.table import ARGUMENTS, OWNERS, ROWS, TALKERS, Answered, B
 PersonaId = Annotated[str, Query(max_length=MAX_ID_LENGTH, examples=["luna"])]
 
 
-def make_router() -> APIRouter:
-    """Return a router with a route for each row of the table, named like its method."""
+def make_router(rows: Sequence[Row]) -> APIRouter:
+    """Return a router with a route for each row."""
     router = APIRouter()
-    for row in ROWS:
+    for row in rows:
         router.add_api_route(
             row.path,
             endpoint_of(row),
@@ -41,7 +41,7 @@ def endpoint_of(row: Row) -> Callable[..., Any]:
         if row.needs_model:
             check_model(memory)
         arguments = _arguments(row, given, body)
-        found = row.method(memory, **arguments)
+        found = row.method(row.of(memory), **arguments)
         return _answer(await found if isawaitable(found) else found)
 
     every = [_parameter("memory", Memory), *_whose(row)]
@@ -70,7 +70,11 @@ def _whose(row: Row) -> list[Parameter]:
         return [_parameter("user_id", Owner)]
     if "agent_id" in row.arguments:
         return [_parameter("agent_id", PersonaId)]
-    return [_parameter("user_id", UserId, None)] if "user_id" in row.arguments else []
+    if "user_id" not in row.arguments:
+        return []
+    if row.arguments["user_id"].annotation is str:
+        return [_parameter("user_id", Owner)]
+    return [_parameter("user_id", UserId, None)]
 
 
 def _arguments(row: Row, given: Mapping[str, Any], body: type[BaseModel] | None) -> dict[str, Any]:
@@ -118,4 +122,4 @@ def _answer(found: Any) -> Any:
     return Counted(found) if isinstance(found, int) else found
 
 
-router = make_router()
+router = make_router(ROWS)

@@ -38,7 +38,7 @@ from souffleur.service.run import RunOptions, RunResult
 def named_error(
     kind: str, message: str, *, status: int | None = None, retry_after: float | None = None
 ) -> SouffleurError:
-    """Return the error of that name; a RemoteError if Souffleur has none.
+    """Return the error of that name; a RemoteError if Souffleur has no error of that name.
 
     >>> named_error("UndoError", "too late"), named_error("RequestError", "no").status
     (UndoError('too late'), None)
@@ -74,7 +74,7 @@ _IDS = ("memory_id", "entry_id", "id")
 
 
 def checked(given: dict[str, Any], optional: Sequence[str] = ("agent_id",)) -> dict[str, Any]:
-    """Return the arguments of a method. Raises what Souffleur raises for invalid ones.
+    """Return the arguments of a method. Raises the errors of Souffleur for invalid ones.
 
     >>> checked({"user_id": "ann", "limit": 3, "state": None})
     {'user_id': 'ann', 'limit': 3, 'state': None}
@@ -154,7 +154,7 @@ def of_list(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def of_run(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `run`; what its options call is not sent."""
+    """Return the arguments of `run`; the callables of its options are not sent."""
     options: RunOptions | None = given["options"]
     if options is None:
         return {"name": given["name"]}
@@ -311,7 +311,7 @@ _OTHERWISE: Mapping[str, dict[str, Any]] = {
     "end_session": {"failed": lambda error, given: False},
     "report": {"prepare": of_anybody},
 }
-"""What the table does not say of a plain method's call."""
+"""Details of a plain method's call that the table does not hold."""
 
 
 def call_of(row: Row, **more: Any) -> Call:

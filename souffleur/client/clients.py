@@ -81,7 +81,7 @@ class Client(Methods):
         self.close()
 
     def events(self, *, user_id: str, after: str | None = None) -> Iterator[MemoryEvent]:
-        """Yield what happens to a user's memories, after the event with an id, or from now on.
+        """Yield the events of a user's memories, after the event with an id, or from now on.
 
         Ends when the server stops. Raises RemoteError if the connection breaks: the id of the
         latest event resumes.
@@ -153,7 +153,7 @@ class AsyncClient(AsyncMethods):
         await self.close()
 
     async def events(self, *, user_id: str, after: str | None = None) -> AsyncIterator[MemoryEvent]:
-        """Yield what happens to a user's memories, after the event with an id, or from now on.
+        """Yield the events of a user's memories, after the event with an id, or from now on.
 
         Ends when the server stops. Raises RemoteError if the connection breaks: the id of the
         latest event resumes.

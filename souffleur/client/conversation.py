@@ -17,9 +17,9 @@ Asked = tuple[Call, Request]
 
 
 def converse(method: str, given: dict[str, Any]) -> Generator[Asked, httpx2.Response, Any]:
-    """Yield the requests of a method, take the answers, and return what the method returns.
+    """Yield the requests of a method, take the answers, and return the method's result.
 
-    An error of sending is thrown in. Raises what Souffleur raises, and RemoteError.
+    An error of sending is thrown in. Raises the errors of Souffleur, and RemoteError.
     """
     if method == "remember" and not isinstance(given["what"], str):
         method = "extract"

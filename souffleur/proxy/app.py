@@ -86,7 +86,7 @@ class Proxy:
         return self._upstream.address
 
     async def close(self) -> None:
-        """Wait for what is being kept of replies that were cut off, and close all connections."""
+        """Wait until the turns of broken-off replies are stored, then close all connections."""
         if self._passages:
             await asyncio.wait(self._passages, timeout=CLOSING)
         await self._upstream.close()
@@ -120,7 +120,7 @@ class Proxy:
             await client.refuse(502, what, "upstream_unreachable")
 
     async def _reply(self, scope: Scope, path: str, headers: Headers, client: Client) -> None:
-        """Pass on a request for a reply, with a whisper, and keep what is said."""
+        """Pass on a request for a reply with a whisper, and store the turn."""
         body, api, query = await client.hear_all(), APIS[path], _query(scope)
         exchange = Exchange(body, api)
         if "content-encoding" not in headers:
@@ -205,7 +205,7 @@ def _query(scope: Scope) -> str:
 
 
 def _without_own(query: str) -> str:
-    """Return a query without what it tells us alone.
+    """Return a query without the parameters that are for the proxy.
 
     >>> _without_own("user=ann&api-version=2"), _without_own("a=%20b")
     ('api-version=2', 'a=%20b')
@@ -255,7 +255,7 @@ async def serve(
 ) -> None:
     """Serve until `stopping` is set; `tell` is called with where, once requests are taken.
 
-    Replies on their way have `shutdown_timeout` then; of what is cut off, what was said is kept.
+    Replies on their way then have `shutdown_timeout`; a reply that is cut off is stored so far.
     Raises SettingsError if the address cannot be listened on, and as `check_served`.
     """
     from souffleur.server.listening import (  # a mounted proxy needs no uvicorn

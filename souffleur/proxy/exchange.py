@@ -49,9 +49,9 @@ class Exchange:
     turn: OpenTurn | None = None
     """`None` if it is no turn: nothing is whispered, and nothing observed."""
     whisper: Recall = field(default_factory=Recall)
-    """What was whispered."""
+    """The whisper."""
     notes: Notes = field(default_factory=Notes)
-    """What the user is shown beside the reply."""
+    """The notes that the user sees beside the reply."""
     seconds: float = 0.0
     """How long the whisper took."""
     model: str = ""
@@ -62,7 +62,7 @@ class Exchange:
     """Where the whisper stands."""
 
     def placed(self, place: Place) -> "Exchange":
-        """Return this with its whisper at another place, or without one if there is no such."""
+        """Return the exchange with its whisper at another place, or without it if there is none."""
         body = inject(self.plain.decode(), self.whisper.text, self.api, place).encode()
         if body != self.plain:
             return replace(self, body=body, place=place)
@@ -104,7 +104,7 @@ class Prompter:
     async def begin(
         self, api: Api, body: bytes, headers: Headers, query: str, admit: Admit
     ) -> Exchange:
-        """Return the request with its whisper. Raises what `find_speaker` raises."""
+        """Return the request with its whisper. Raises the errors of `find_speaker`."""
         body = unmarked_json(body)
         asked = parse_object(body)  # if it is none, the upstream will say so
         messages = _messages(asked, api)
@@ -131,7 +131,7 @@ class Prompter:
             return Exchange(body, api)
 
     def end(self, exchange: Exchange, reply: Reply) -> Said | None:
-        """Return what is to be kept of a reply at its end; `None` while it waits for tools."""
+        """Return the turn to store when a reply has ended; `None` while it waits for tools."""
         turn, said = exchange.turn, reply.text
         if turn is None:
             return None
@@ -185,7 +185,7 @@ class Prompter:
             logger.error("turn {} is not kept yet: {}", turn.turn_id, receipt.error)
 
     async def _called(self, speaker: Speaker) -> tuple[str, ...]:
-        """Return what the user is called."""
+        """Return the names of the user."""
         cast = await self._memory.cast(user_id=speaker.user_id)
         return (speaker.user_id, *cast.persona(speaker.user_id).of_user)
 
@@ -215,7 +215,7 @@ class Prompter:
         )
 
     async def _notes(self, turn: OpenTurn, whisper: Recall) -> Notes:
-        """Return what the whisper holds, and what has changed since the reply before."""
+        """Return the references of the whisper, and the changes since the reply before."""
         try:
             notices = await asyncio.wait_for(self._notices(turn), self._patience)
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of notes

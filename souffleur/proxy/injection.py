@@ -166,7 +166,7 @@ def _content(body: str, messages: Span, position: int) -> Span:
 
 
 def _add(body: str, content: Span, whisper: str, type_: str, *, before: bool = False) -> str:
-    """Return the body with a whisper at an end of a content; in place of what has no text."""
+    """Return the body with a whisper at an end of a content, or in place of an empty content."""
     text = json.dumps(whisper, ensure_ascii=False)
     place = content.begin + 1 if before else content.end - 1
     if isinstance(content.value, list):
@@ -196,7 +196,7 @@ _TOLD = {
 
 
 class Places:
-    """Remembers what the models of one upstream have refused."""
+    """Remembers which requests the models of one upstream have refused."""
 
     def __init__(self, steady: Callable[[], float] = time.monotonic) -> None:
         """`steady` counts seconds and never jumps."""

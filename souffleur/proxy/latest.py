@@ -19,7 +19,7 @@ class Latest(Generic[K, V]):
         self._held: OrderedDict[K, V] = OrderedDict()
 
     def get(self, key: K) -> V | None:
-        """Return what is held; `None` if nothing is."""
+        """Return the value of a key; `None` if there is no such key."""
         return self._held.get(key)
 
     def put(self, key: K, value: V) -> None:

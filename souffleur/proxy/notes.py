@@ -1,4 +1,4 @@
-"""Notes: what a user is shown beside a reply, and how the bytes of the response carry it."""
+"""Notes that a user sees beside a reply, and how the bytes of the response carry them."""
 
 import json
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _CALLING = ("tool_calls", "function_call")
 
 @dataclass(frozen=True)
 class Notes:
-    """What a reply was whispered, and what came of turns before it."""
+    """The references of a whisper, and the notices of earlier turns."""
 
     references: tuple[Reference, ...] = ()
     notices: tuple[Notice, ...] = ()
@@ -30,7 +30,7 @@ class Notes:
 
     @property
     def text(self) -> str:
-        """What is appended to a reply, between marks."""
+        """The text that is appended to a reply, between marks."""
         lines = [line for one in self.notices for line in one.text.split("\n")]
         lines += [f"{one.text} ({one.age})" for one in self.references]
         return marked("\n\n---\n" + "\n".join(f"- {line}" for line in lines))
@@ -51,14 +51,14 @@ class Carrier:
     def __init__(self, notes: Notes, mode: Mode, api: Api) -> None:
         """Without a text of its own to append to, as in `/responses`, notes go beside it."""
         self.done = False
-        """Whether the notes are in what was returned so far."""
+        """Whether the bytes returned so far hold the notes."""
         self._notes = notes
         self._appends = mode == "append" and api == "chat"
         self._held = b""
         self._form: Form = ""
 
     def take(self, part: bytes, form: Form) -> bytes:
-        """Return some bytes as they are to be sent; `form` is what is known of the response."""
+        """Return bytes as they are to be sent; `form` is that of the response, if known."""
         if self.done or not form:
             return part
         self._form = form
@@ -75,7 +75,7 @@ class Carrier:
         return sent
 
     def finish(self) -> bytes:
-        """Return what is left."""
+        """Return the bytes that are left."""
         left, self._held = self._held, b""
         return self._whole(left) if self._form == "whole" else left
 

@@ -1,4 +1,4 @@
-"""The reply: what a companion said, read from the bytes of a response while they pass."""
+"""The reply: the companion's words, read from the bytes of a response while they pass."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
@@ -16,7 +16,7 @@ from souffleur.proxy.streams import (
 )
 
 ABORTED = "[aborted]"
-"""What stands at the end of a reply that was not written to its end."""
+"""The mark at the end of a reply that was broken off."""
 MAX_BODY = 64 << 20
 """Bytes of a response, or of one of its events, which are read; a longer one is not observed."""
 _CALLS = frozenset(
@@ -35,7 +35,7 @@ Form = Literal["", "events", "whole"]
 
 
 class Reply:
-    """Takes the bytes of a response and gives what was said; what it cannot read, it leaves out."""
+    """Takes the bytes of a response and gives its words; it skips parts that it cannot read."""
 
     def __init__(self, api: Api, encoding: str = "") -> None:
         """Read a response with this `Content-Encoding`."""
@@ -50,11 +50,11 @@ class Reply:
         self.ended = False
         """Whether the companion has said why it stopped."""
         self.failed = False
-        """Whether the upstream has told of an error in its midst: then it has no end."""
+        """Whether the upstream has reported an error within the reply, which then has no end."""
         self.known = False
         """Whether something in it has the form of a reply."""
         self.grows = False
-        """Whether what was said has come piece by piece."""
+        """Whether the words have come piece by piece."""
         self.id = ""
         """The id of the response."""
         self._said: dict[str, list[str]] = {}
@@ -68,7 +68,7 @@ class Reply:
 
     @property
     def text(self) -> str:
-        """What was said so far, without thoughts."""
+        """The words so far, without thoughts."""
         texts = filter(None, ("".join(part) for part in self._said.values()))
         return without_thinking("\n".join(texts))
 
@@ -81,7 +81,7 @@ class Reply:
             self._give_up(str(error))
 
     def finish(self) -> None:
-        """Read what is left: the response has come to its end."""
+        """Read the rest: the response has ended."""
         left, self._held = bytes(self._held.lstrip(BLANK)), bytearray()
         if left and self.form == "events":
             self._take_event(left)
@@ -92,7 +92,7 @@ class Reply:
         self.complete |= self.ended and not self.failed
 
     def say(self, part: str, text: object, *, whole: bool = False) -> None:
-        """Note what was said in a part of the reply: more of it, or the `whole`."""
+        """Note the text of a part of the reply: more of it, or the `whole`."""
         if isinstance(text, str) and text:
             said = self._said.setdefault(part, [])
             if whole:
@@ -100,7 +100,7 @@ class Reply:
             said.append(text)
 
     def say_all(self, parts: Mapping[str, str]) -> None:
-        """Note all that was said, part by part."""
+        """Note all text, part by part."""
         self._said = {part: [text] for part, text in parts.items()}
 
     def _take_decoded(self, part: bytes) -> None:
@@ -158,7 +158,7 @@ def tells_of_error(body: Mapping[str, Any]) -> bool:
 def _read_chat(reply: Reply, body: Mapping[str, Any]) -> None:
     """Read a completion, or a chunk of one; of several choices the first.
 
-    Some have the whole message in their last chunk, or in each, besides what is new of it.
+    Some servers send the whole message in the last chunk, or in each chunk beside the new part.
     """
     reply.id = str(body.get("id") or reply.id)
     reply.known |= isinstance(body.get("choices"), list)

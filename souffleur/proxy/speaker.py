@@ -1,4 +1,4 @@
-"""The speaker: whose request it is, of which session, persona and turn, by what it says itself."""
+"""The speaker: the user, session, persona and turn that a request names."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -10,7 +10,7 @@ from souffleur.errors import IdentityError
 from souffleur.knowledge.identity import check_sent_id
 
 Headers = Mapping[str, str]
-"""Headers of a request, with names in lower case; what is not ASCII may be percent-encoded."""
+"""Headers of a request, with names in lower case; values beyond ASCII may be percent-encoded."""
 
 USER_HEADERS = ("x-souffleur-user", "x-openwebui-user-id")
 SESSION_HEADERS = ("x-souffleur-session", "x-openwebui-chat-id")
@@ -28,7 +28,7 @@ QUERY_FIELDS = frozenset(USER_FIELDS + SESSION_FIELDS + PERSONA_FIELDS + TURN_FI
 """Parameters of a query that are not the upstream's."""
 
 _UNFILLED = re.compile(r"\{\{.*\}\}")
-"""A placeholder such as {{USER_ID}} that a front end has sent as it is: it names nobody."""
+"""A placeholder such as {{USER_ID}} that a front end did not fill: it names nobody."""
 
 HOW_TO_SAY = (
     "this proxy serves several users, and the request names none: send the header "
@@ -55,7 +55,7 @@ Admit = Callable[[str | None, str | None], tuple[str, str | None]]
 
 
 def usually(usual: str | None) -> Admit:
-    """Return a rule that takes whom a request names, else the usual user.
+    """Return a rule that takes the user named by a request, else the usual user.
 
     It raises IdentityError if nobody is named and there is no usual user.
     """
@@ -71,7 +71,7 @@ def usually(usual: str | None) -> Admit:
 def find_speaker(headers: Headers, body: Mapping[str, Any], query: str, admit: Admit) -> Speaker:
     """Return who speaks: by headers, else by the body, else by the query, as far as admitted.
 
-    Raises IdentityError for an invalid id, and what `admit` raises.
+    Raises IdentityError for an invalid id, and the errors of `admit`.
 
     >>> find_speaker({"x-souffleur-user": "ann"}, {"user": "bob"}, "", usually(None)).user_id
     'ann'

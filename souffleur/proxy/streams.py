@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from souffleur.proxy.injection import parse_object
 
 Decode = Callable[[bytes], Iterator[bytes]]
-"""Yields what the next part of a body holds. Raises UndecodableError where it is damaged."""
+"""Yields the next part of a body, decoded. Raises UndecodableError for a damaged part."""
 
 
 class UndecodableError(Exception):
@@ -20,7 +20,7 @@ class UndecodableError(Exception):
 
 
 class _Decompressor(Protocol):
-    """What zlib and zstd have in common."""
+    """The methods that zlib and zstd have in common."""
 
     @property
     def eof(self) -> bool: ...
@@ -30,9 +30,9 @@ class _Decompressor(Protocol):
 
 
 def make_decoder(encoding: str) -> Decode:
-    """Return what decodes a body with this `Content-Encoding`.
+    """Return a decoder for this `Content-Encoding`.
 
-    Raises UndecodableError for one that is not known, or whose library is not installed.
+    Raises UndecodableError for an unknown encoding, or if its library is not installed.
 
     >>> list(make_decoder("identity")(b"hi")), list(make_decoder("Deflate")(zlib.compress(b"hi")))
     ([b'hi'], [b'hi'])
@@ -64,7 +64,7 @@ def _step(name: str) -> Decode:
 
 
 def _in_members(make: Callable[[], _Decompressor], error: type[Exception]) -> Decode:
-    """Return what decodes one member, or frame, after another."""
+    """Return a decoder for one member, or frame, after another."""
     inner = make()
 
     def decode(data: bytes) -> Iterator[bytes]:
@@ -79,7 +79,7 @@ def _in_members(make: Callable[[], _Decompressor], error: type[Exception]) -> De
 
 
 def _deflated() -> Decode:
-    """Return what decodes deflate with the header of zlib, or without it, as some send it."""
+    """Return a decoder for deflate, with the header of zlib or without it."""
     begin = b""
     inner: Decode | None = None
 
@@ -119,7 +119,7 @@ def _library(*names: str) -> ModuleType | None:
 DONE = b"[DONE]"
 """The data of the last event of a chat."""
 BLANK = b"\xef\xbb\xbf \t\r\n"
-"""What may stand before the first byte of a body: white space, and the mark of UTF-8."""
+"""Bytes that may stand before a body: white space, and the mark of UTF-8."""
 _DATA = (b"data", b"error")
 """Fields that hold data; the latter is llama.cpp's, which named errors so until 2025."""
 _END = re.compile(rb"(?>\r\n|\n|\r){2}")
@@ -130,7 +130,7 @@ _LONGEST = 4
 
 @dataclass(frozen=True)
 class Event:
-    """What one event says."""
+    """The content of one event."""
 
     name: str = ""
     data: tuple[dict[str, Any], ...] = ()
@@ -142,7 +142,7 @@ class Event:
 
 
 def split_events(held: bytes, seen: int = 0) -> tuple[list[bytes], bytes]:
-    r"""Return the events at the beginning of some bytes, with their ends, and what is left.
+    r"""Return the whole events at the beginning of some bytes, and the rest.
 
     Nothing ends in the first `seen` bytes, so that they need not be searched again.
 
@@ -156,7 +156,7 @@ def split_events(held: bytes, seen: int = 0) -> tuple[list[bytes], bytes]:
 
 
 def read_event(event: bytes) -> Event:
-    r"""Return what an event says.
+    r"""Return the content of an event.
 
     Data in several lines are one object, or one each, as some servers end no event.
 

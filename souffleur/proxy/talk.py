@@ -26,7 +26,7 @@ def is_reply(message: Any) -> bool:
 
 
 def role_of(message: Any) -> str:
-    """Return the role of a message; of what has none, such as the call of a tool, its type.
+    """Return the role of a message; its type if it has no role, as the call of a tool.
 
     >>> role_of({"role": "user"}), role_of({"type": "function_call"}), role_of(None)
     ('user', 'function_call', '')
@@ -38,7 +38,7 @@ def role_of(message: Any) -> str:
 
 
 def asked_at_the_end(messages: Sequence[Any]) -> tuple[str, ...]:
-    """Return what the system says after all that was said, the latest first.
+    """Return the system's messages at the end of a talk, the latest first.
 
     >>> said = {"role": "user", "content": "hi"}
     >>> asked_at_the_end([said, {"role": "system", "content": "Go on."}])
@@ -51,14 +51,14 @@ def asked_at_the_end(messages: Sequence[Any]) -> tuple[str, ...]:
 GIST = 200
 """Letters and digits by which a message is known again, though its end or its style changes."""
 FILE = "[file]"
-"""What a message with nothing but files says."""
+"""The text of a message that holds only files."""
 _SOURCES = re.compile(
     r"^#{2,3} Task:\s*Respond to the user query using the provided context.*</context>"
     r"(?:\s*<user_query>.*</user_query>)?\s*",
     re.DOTALL | re.MULTILINE,
 )
 _ATTACHED = re.compile(r"^<attached_files>\n(?:<file .*/>\n)+</attached_files>\s*", re.MULTILINE)
-"""What Open WebUI puts before a message: documents and results of a search, and names of files."""
+"""Text that Open WebUI puts before a message: documents, search results and names of files."""
 SAID = 16
 """Messages before the user's by which a talk is known again."""
 _BY_ANOTHER = re.compile(r"\[?Write the next reply only as\b", re.IGNORECASE)
@@ -77,15 +77,15 @@ class Talk:
     """A conversation up to the reply that is asked for."""
 
     user: str
-    """What the user says in this turn."""
+    """The user's words in this turn."""
     so_far: str
-    """What the companion has said in this turn, which the reply will extend; usually nothing."""
+    """The companion's words in this turn so far, which the reply extends; usually empty."""
     joint: str
-    """What stands between `so_far` and the rest: nothing if the reply goes on in its midst."""
+    """The text between `so_far` and the rest; empty if the reply goes on within a sentence."""
     earlier: tuple[Exchanged, ...]
     """The turns before, oldest first, as far as the request has them."""
     replies: tuple[str, ...]
-    """What replies before the user's message are known by, each of its own, the latest first."""
+    """The gist of each reply before the user's message, the latest first."""
     opening: str
     """A digest of the greeting, and of the system's first words; of a group, of its members."""
     greeted: bool
@@ -98,12 +98,12 @@ class Talk:
 
     @property
     def first_words(self) -> str:
-        """What the user said first, as far as the request tells."""
+        """The user's first words, as far as the request has them."""
         return next((turn.user for turn in self.earlier if turn.user), self.user)
 
     @cached_property
     def said(self) -> tuple[str, ...]:
-        """What the messages since the user's first are known by, the latest first.
+        """The gists of the messages since the user's first, the latest first.
 
         The replies of a group are one; of a long talk, these are the latest messages.
         """
@@ -115,8 +115,8 @@ class Talk:
 def read_talk(messages: Sequence[Any], called: Collection[str] = ()) -> Talk | None:
     """Return the talk of the messages of a request; `None` if it has no word of a user.
 
-    Messages of tools are part of the turn that they serve. What others say, whom messages name, is
-    heard before the reply; `called` is what the user is called. Raises MessageError for a message
+    Messages of tools are part of the turn that they serve. Messages that name another speaker are
+    heard before the reply; `called` are the names of the user. Raises MessageError for a message
     that cannot be read.
 
     >>> asked = {"role": "user", "content": "hi"}, {"role": "assistant", "content": "Well,"}
@@ -145,7 +145,7 @@ def read_talk(messages: Sequence[Any], called: Collection[str] = ()) -> Talk | N
 
 
 def own_words(text: str) -> str:
-    r"""Return what the user says, without the documents that a front end has put before it.
+    r"""Return the user's own words, without the documents that a front end put before them.
 
     >>> task = "### Task:\nRespond to the user query using the provided context, …"
     >>> own_words(f"{task}\n<context>\n<source>…</source>\n</context>\n\nWhat is it about?")
@@ -169,7 +169,7 @@ def join(so_far: str, joint: str, said: str) -> str:
 
 
 def gist(text: str) -> str:
-    """Return what a text is known again by: its first letters and digits, in lower case.
+    """Return the gist by which a text is recognised: its first letters and digits, in lower case.
 
     >>> gist("*waves* Hello, Ann!"), gist("…")
     ('waveshelloann', '…')
@@ -190,7 +190,7 @@ def digest(texts: Iterable[str]) -> str:
 
 
 def reply_gist(text: str) -> str:
-    """Return what a reply is known again by, whether the name of a group's member is before it.
+    """Return the gist of a reply, with or without the name of a group's member before it.
 
     >>> reply_gist("Luna: Meow."), reply_gist("Meow.")
     ('meow', 'meow')
@@ -232,11 +232,11 @@ def _beginning(messages: Sequence[Any], in_a_group: bool) -> str:
 
 
 TASK_HEADERS = ("x-souffleur-task", "x-openwebui-task")
-"""Headers that name a task; empty, or a placeholder that nothing was put into, they name none."""
+"""Headers that name a task, unless they are empty or an unfilled placeholder."""
 HEAD = 4000
 """Characters of a message that are looked at."""
 SHORT = 600
-"""Characters at its beginning and its end in which it says what it asks for."""
+"""Characters at the beginning and the end of a message in which a task is named."""
 
 _OPENINGS = (
     # Open WebUI: titles, tags, follow-ups, queries, completion, image prompts, emoji, merged
@@ -292,7 +292,7 @@ _MAKER = re.compile(
 )
 """How the system says that titles or summaries of talks are all that is made here."""
 _GOES_ON = re.compile(r"\bcontinue\b|\bnext reply\b|继续|繼續|接着|続き|続け", re.IGNORECASE)
-"""What the system says after a reply to have it continued, or to have another persona reply."""
+"""Messages of the system after a reply that ask to continue it, or for another persona."""
 _TASK = re.compile("|".join(_OPENINGS), re.IGNORECASE | re.DOTALL)
 _LABEL = re.compile("|".join(_LABELS), re.IGNORECASE | re.DOTALL)
 _TALK_OR_FORM = [re.compile(one, re.IGNORECASE) for one in (_TALK, _FORM)]

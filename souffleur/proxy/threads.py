@@ -30,11 +30,11 @@ class OpenTurn:
     session_id: str
     turn_id: str
     user: str
-    """What the user says."""
+    """The user's words."""
     so_far: str = ""
-    """What the companion has said already."""
+    """The companion's words so far."""
     joint: str = ""
-    """What stands between that and the rest of the reply."""
+    """The text between `so_far` and the rest of the reply."""
     rewound: tuple[str, ...] = ()
     """The ids of the turns that followed it until the talk went back to it."""
     conversation: str = ""
@@ -74,7 +74,7 @@ class _Turn:
     id: str
     user: str = ""
     said: Sequence[str] = ()
-    """What was said before it, as `Talk.said`."""
+    """The messages before it, as `Talk.said`."""
     at: float = 0.0
     """When it was said, in steady seconds."""
     opens: bool = False
@@ -96,7 +96,7 @@ class _Reply:
 
     session_id: str
     said: Sequence[str]
-    """What was said up to it, as `Talk.said`."""
+    """The messages up to it, as `Talk.said`."""
     times: float = 1
     """How often it was given: so many talks go on from it."""
     next: list[_Turn] = field(default_factory=list)
@@ -106,7 +106,7 @@ class _Reply:
 class Threads:
     """Finds sessions and turns of requests, with the help of those before it.
 
-    Nothing of it needs to survive a restart: what is not known any more is not taken back.
+    It need not survive a restart: a turn that is no longer known is not taken back.
     """
 
     def __init__(self, steady: Callable[[], float] = time.monotonic) -> None:
@@ -130,7 +130,7 @@ class Threads:
         return replace(opened(speaker, talk, turn.session_id, turn.id), rewound=rewound)
 
     def close(self, turn: OpenTurn, said: str = "") -> None:
-        """Remember what was replied in a turn, so that what follows finds it.
+        """Remember the reply of a turn, so that the next request finds it.
 
         `said` is the latest part of it, which is a message of its own in a group.
         """
@@ -210,7 +210,7 @@ class Threads:
         return same[:1] if speaker.session_id else same
 
     def _unknown(self, speaker: Speaker, talk: Talk) -> Sequence[_Reply]:
-        """Return the latest reply of a talk if nobody knows how often it was given; none in a new.
+        """Return the latest reply of a talk that is not known here; empty for a new talk.
 
         The session is that of the latest reply with the same words.
         """
@@ -222,7 +222,7 @@ class Threads:
         return [self._add(key, _Reply(session_id, talk.said, times=math.inf))]
 
     def _known(self, speaker: Speaker, talk: Talk) -> Iterator[Sequence[_Reply]]:
-        """Yield what is known of each reply of a talk by its words, the latest reply first."""
+        """Yield the known replies with the words of each reply of a talk, the latest first."""
         for words in talk.replies:
             known = self._replies.get((speaker.user_id, speaker.agent_id, words)) or ()
             yield [one for one in known if speaker.session_id in (None, one.session_id)]
@@ -262,7 +262,7 @@ def _is_alike(one: str, other: str) -> bool:
 
 
 class Chains:
-    """Knows the turn of each response; after a restart, what goes on is a new session."""
+    """Knows the turn of each response; after a restart, a conversation is a new session."""
 
     def __init__(self) -> None:
         self._responses: Latest[str, OpenTurn] = Latest()

@@ -30,8 +30,8 @@ CONNECT_TIMEOUT = 10.0
 MAX_IDLE = 100
 """Connections to the upstream that are kept open."""
 IDLE = 60.0
-"""Seconds for which they are: about as long as a user takes for the next message. What stands
-between may forget a connection that is silent for some minutes, and tell nobody."""
+"""Seconds for which they stay open: about as long as a user takes for the next message. Routers on
+the way may drop a connection that is silent for some minutes without notice."""
 OWN = b"x-souffleur-"
 """How the names of our own headers begin: the upstream does not see them."""
 _PATIENCE = {"timeout": {"connect": CONNECT_TIMEOUT}}
@@ -55,7 +55,7 @@ class Asked:
     path: str
     """It begins behind the `/v1` of OpenAI's interface."""
     query: str
-    """What follows the question mark; usually nothing."""
+    """The part after the question mark; usually empty."""
     headers: RawHeaders
     """The client's headers."""
     body: bytes | AsyncIterable[bytes]
@@ -71,7 +71,7 @@ class Upstream:
     """Sends requests to the endpoint behind the proxy, and returns its responses as they begin."""
 
     def __init__(self, url: str, key: str | None = None, *, with_theirs: bool = True) -> None:
-        """`key` replaces what clients send as theirs, which is sent only `with_theirs`.
+        """`key` replaces the keys of clients, which are passed on only `with_theirs`.
 
         Raises SettingsError if the environment bars the way: see `connection`.
         """
@@ -92,7 +92,7 @@ class Upstream:
 
     @property
     def has_key(self) -> bool:
-        """Whether it has a key of its own, so that clients need none for it."""
+        """Whether it has a key of its own, so that clients need no key for it."""
         return self._key is not None
 
     async def send(self, asked: Asked) -> httpx2.Response:
@@ -146,7 +146,7 @@ def _login(url: httpx2.URL) -> str:
 
 
 def end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
-    """Return the headers that are passed on: names in lower case, none of one connection's, no own.
+    """Return the headers to pass on, in lower case: neither a connection's nor the proxy's own.
 
     >>> end_to_end([(b"Accept", b"a"), (b"TE", b"b"), (b"X-Souffleur-User", b"ann")])
     [(b'accept', b'a')]

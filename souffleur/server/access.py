@@ -1,4 +1,4 @@
-"""Access: who may call which method, and for whom, whatever door a call comes in by.
+"""Access: who may call which method, and for whom, over HTTP, MCP and the proxy alike.
 
 A route is named like its method, a tool names it, and the proxy is `observe`: each door asks
 `Access.need` first, and `Access.user` or `Access.talk` whose memories are meant. What is not in
@@ -19,7 +19,7 @@ from souffleur.server.tokens import Role, Token
 
 @dataclass(frozen=True)
 class Access:
-    """What a caller may do; by default everything, as over the owner's socket."""
+    """The rights of a caller; by default all, as over the owner's socket."""
 
     role: Role = Role.ADMIN
     who: str = ""
@@ -29,11 +29,11 @@ class Access:
 
     @classmethod
     def by(cls, token: Token) -> "Access":
-        """Return what a token allows."""
+        """Return the rights of a token."""
         return cls(token.role, token.who, token.digest)
 
     def need(self, method: str) -> None:
-        """Raise RequestError (403) if the caller may not call a method, whoever it is about."""
+        """Raise RequestError (403) if the caller may not call a method at all."""
         if self.role not in METHODS[method]:
             user = "the user or of " if Role.USER in METHODS[method] else ""
             raise RequestError(403, f"this needs a token of {user}an admin: see `souffleur token`")
@@ -93,7 +93,7 @@ AgentId = Annotated[
 
 
 def access_of(request: Request) -> Access:
-    """Return what the caller of a request may do; `guard` has found it out."""
+    """Return the rights of the caller of a request, which `guard` has found."""
     return cast(Access, request.state.access)
 
 

@@ -146,7 +146,7 @@ def _make_tools(memory: Souffleur, stopping: asyncio.Event) -> Any:
 
 
 def _owned_sessions(app: ASGIApp) -> ASGIApp:
-    """Return the tools; a session of theirs is for the token alone that it was begun with."""
+    """Return the tools; a session belongs to the token that began it."""
     from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
     from mcp.server.auth.provider import AccessToken
 

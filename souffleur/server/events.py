@@ -1,4 +1,4 @@
-"""Memory events: what the ledger says has happened to memories, in the words of a front end."""
+"""Memory events: the changes of the ledger, in the words of a front end."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -16,12 +16,12 @@ from souffleur.notices import Notice, notices_of
 
 
 class EventType(StrEnum):
-    """What has happened to a memory."""
+    """Kinds of events of a memory."""
 
     CREATED = "memory.created"
     """It is new; its state says whether it waits for consent."""
     UPDATED = "memory.updated"
-    """Its words, its state or what is noted with it has changed in another way."""
+    """Its words, its state or its details changed in another way."""
     DELETED = "memory.deleted"
     """It was deleted or forgotten on request."""
     FORGOTTEN = "memory.forgotten"
@@ -56,7 +56,7 @@ class MemoryEvent(Frozen):
     at: AwareDatetime
     """When it was decided."""
     notice: Notice | None = None
-    """What the user may be told of the entry; only with its first memory, if a turn led to it."""
+    """The notice for the user; only with an entry's first memory, if a turn led to it."""
 
 
 _BY_OP = {
@@ -74,7 +74,7 @@ _GONE = (MemoryState.FORGOTTEN, MemoryState.ARCHIVED)
 def events_of(
     recorded: Recorded, language: str | None = None, *, meant: Sequence[Memory] = ()
 ) -> Iterator[MemoryEvent]:
-    """Yield an event for each memory that a ledger entry changed; none if it was refused.
+    """Yield an event for each memory that a ledger entry changed; nothing if it was refused.
 
     If the entry waits, those in `meant` are the memories that it would change. Notices are in the
     language, if one is given.
@@ -101,7 +101,7 @@ def events_of(
 
 
 def type_of(entry: LedgerEntry, change: Change) -> EventType:
-    """Return what a change of an entry is to who watches the memory."""
+    """Return the type of the event for a change of an entry."""
     if change.before is None:
         return EventType.CREATED
     goes = change.after.state in _GONE and change.before.state not in _GONE
@@ -117,7 +117,7 @@ def type_of(entry: LedgerEntry, change: Change) -> EventType:
 def read_place(id: str) -> tuple[int, int]:
     """Return the place in the ledger that an event's id names, and the memory within it.
 
-    Raises ValueError for what is no id of an event.
+    Raises ValueError for a text that is not the id of an event.
 
     >>> read_place("17.2"), read_place("17")
     ((17, 2), (17, 1000000))

@@ -17,7 +17,7 @@ from souffleur.server.tokens import TokenFile
 OPEN_PATHS = frozenset({"/", "/me", "/health"})
 """Paths that anybody may ask for; they tell of nobody."""
 OPEN_FOLDER = f"{FOLDER}/"
-"""What the paths of the files of the page begin with, which tell of nobody either."""
+"""The beginning of the paths of the page's files, which tell of nobody either."""
 NO_TOKEN = "this needs a token: send `Authorization: Bearer TOKEN`; see `souffleur token`"
 UNKNOWN_TOKEN = "this token is unknown: it may be revoked; `souffleur token` makes another one"
 _SCHEMES = ("bearer", "token")
@@ -72,7 +72,7 @@ class Guard:
         return self._larger.get(scope["path"], self._max_body)
 
     def _bounded(self, receive: Receive, limit: int) -> Receive:
-        """Return what reads a body as long as it is not too large."""
+        """Return a reader of the body that raises HTTPException (413) if it is too large."""
         size = 0
 
         async def bounded() -> Message:

@@ -304,7 +304,7 @@ async def events(
     last_event_id: Annotated[str | None, Header(description="`id` of the last one seen.")] = None,
     after: Annotated[str | None, Query(description="The same; default: only new ones.")] = None,
 ) -> StreamingResponse:
-    """Stream what happens to a user's memories: memory.created, updated, deleted, and others."""
+    """Stream the events of a user's memories: memory.created, updated, deleted, and others."""
     named = last_event_id or after
     since = latest = await latest_place(memory, user_id)
     if named is not None:

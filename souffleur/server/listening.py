@@ -1,4 +1,4 @@
-"""Listening: an ASGI app at a socket, in the event loop of whoever runs it."""
+"""Listening: an ASGI app at a socket, in the caller's event loop."""
 
 import asyncio
 import socket
@@ -21,7 +21,7 @@ _stopped = JSONResponse(
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves the signals to whoever runs it: there may be two in one loop."""
+    """A server that leaves signals to its caller, as there may be two servers in one loop."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -37,7 +37,7 @@ async def listening(
     stopping: asyncio.Event | None = None,
     dated: bool = True,
 ) -> AsyncIterator[None]:
-    """Serve an app at a bound socket within the block; at its end, answer what was begun.
+    """Serve an app at a bound socket within the block; at its end, finish the requests begun.
 
     `stopping` is set then, for streams that do not end by themselves; what is not answered after
     the seconds that `drain` returns, at least 1, is broken off. `dated`: answers get a `Date`,
@@ -63,7 +63,7 @@ async def listening(
 
 
 def _discreet(app: ASGIApp) -> ASGIApp:
-    """Return an app whose bugs are logged here: the server's traceback may quote what was said.
+    """Return an app whose bugs are logged here, as the server's traceback may quote a talk.
 
     A request that is broken off, as the server stops, is answered that it may be sent again.
     """

@@ -32,7 +32,7 @@ _EARLIEST, _LATEST = datetime(1900, 1, 1, tzinfo=UTC), datetime(2900, 1, 1, tzin
 async def page_of(
     memory: Souffleur, wanted: Wanted, *, limit: int, cursor: str | None, newest_first: bool
 ) -> Page:
-    """Return the page after a cursor. Raises RequestError (422) for what is no cursor."""
+    """Return the page after a cursor. Raises RequestError (422) for an invalid cursor."""
     after = read_cursor(cursor) if cursor else None
     points = memory.knowledge.memories
     found, more = await browse(points, wanted, limit=limit, after=after, newest_first=newest_first)
@@ -46,7 +46,7 @@ def write_cursor(memory: Memory) -> str:
 
 
 def read_cursor(cursor: str) -> Place:
-    """Return the place that a cursor names. Raises RequestError (422) for what is no cursor."""
+    """Return the place that a cursor names. Raises RequestError (422) for an invalid cursor."""
     at, _, id = cursor.partition("_")
     with suppress(ValueError):
         moment = datetime.fromisoformat(at)
@@ -60,7 +60,7 @@ async def learned(
 ) -> tuple[datetime | None, datetime | None]:
     """Return between which times memories are asked for.
 
-    What names no time zone is meant in the user's. Raises RequestError (422) for what is no time.
+    A time without a zone is in the user's. Raises RequestError (422) for an invalid time.
     """
     bare = lacks_zone(since) or lacks_zone(until)
     zone = (await memory.cast(user_id=user_id)).zone(user_id) if bare else UTC

@@ -1,4 +1,4 @@
-"""Problems: every error as one JSON shape, with a message that says what to do."""
+"""Problems: every error in one JSON shape, with a message that says how to mend it."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ from souffleur.errors import (
 from souffleur.knowledge.text.plain import mend
 
 OWN = "/api/"
-"""What the paths begin with whose queries are checked; programs made for mem0 send more to its."""
+"""The beginning of paths whose queries are checked. Clients of mem0 send more parameters."""
 
 
 def check_query(request: Request) -> None:
@@ -93,7 +93,7 @@ class Trouble(BaseModel):
     type: str = Field(examples=["NotFoundError"])
     """The name of the error in `souffleur.errors`, or of its kind: RequestError, ServerError."""
     message: str = Field(examples=["there is no memory with the id '7'"])
-    """What is wrong, and what to do."""
+    """The fault, and how to mend it."""
 
 
 class ErrorBody(BaseModel):
@@ -152,7 +152,7 @@ async def _invalid(request: Request, error: Exception) -> JSONResponse:
 
 
 def _told(fault: Any) -> str:
-    """Return what is wrong with a part of a request, without the part itself: it is private.
+    """Return the fault of a part of a request, without the part itself, which is private.
 
     >>> _told({"loc": ("body", "limit"), "msg": "Input should be less than 9"})
     'body.limit: Input should be less than 9'
@@ -190,4 +190,4 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
         (503, "The store, the model or the embedder is in trouble; `Retry-After` says how long."),
     )
 }
-"""What every route may answer besides its result, for the OpenAPI."""
+"""The errors that every route may answer, for the OpenAPI document."""

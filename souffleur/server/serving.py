@@ -1,4 +1,4 @@
-"""The server: what may be listened at, and the socket for commands of this machine."""
+"""The server: the addresses it may listen at, and the socket for commands of this machine."""
 
 import socket
 from collections.abc import AsyncIterator, Iterator
@@ -36,7 +36,7 @@ async def owned(memory: Souffleur) -> AsyncIterator[None]:
 def owner_socket(path: Path) -> Iterator[socket.socket | None]:
     """Yield a socket in a store's folder that its owner alone can open; `None` if it cannot be.
 
-    Whoever holds the lock on the folder may replace a socket that a former process left there.
+    The holder of the lock on the folder may replace a socket that a former process left there.
     """
     at = socket.socket(socket.AF_UNIX)
     try:

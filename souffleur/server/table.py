@@ -293,9 +293,9 @@ BY_HAND: Mapping[frozenset[Role], Sequence[str]] = {
         *("personas", "retry", "run"),
     ),
 }
-"""Who may call what has a route of its own, by the route's name."""
+"""Who may call the routes by hand, by their names."""
 METHODS: Mapping[str, frozenset[Role]] = {
     **{row.name: row.may for row in ROWS},
     **{name: may for may, names in BY_HAND.items() for name in names},
 }
-"""Who may call each method, of whichever door: those of Souffleur, and what only a server does."""
+"""Who may call each method: those of Souffleur, and those of the server alone."""

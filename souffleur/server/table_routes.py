@@ -78,7 +78,7 @@ def _whose(row: Row) -> list[Parameter]:
 
 
 def _arguments(row: Row, given: Mapping[str, Any], body: type[BaseModel] | None) -> dict[str, Any]:
-    """Return the arguments of the method from what FastAPI has read of a request."""
+    """Return the arguments of the method from the values that FastAPI read."""
     arguments = dict(given)
     whose: Whose | None = arguments.pop("whose", None)
     if whose is not None:

@@ -20,18 +20,18 @@ from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.memory import Frozen
 
 PREFIX = "souffleur_"
-"""What every token begins with, so that scanners for leaked secrets can know it."""
+"""The beginning of every token, by which scanners for leaked secrets know it."""
 _SECRET_BYTES = 32
 """Random bytes of a token: too many to guess, so its hash needs no salt and no cost."""
 
 
 class Role(StrEnum):
-    """What a token is for."""
+    """The purpose of a token."""
 
     USER = "user"
     """One user: all of their memories, and nothing else."""
     PERSONA = "persona"
-    """One persona: to talk with any user, by what this persona may know."""
+    """One persona: to talk with any user, with the memories that it may know."""
     ADMIN = "admin"
     """Everything."""
 
@@ -42,11 +42,11 @@ class Token(Frozen):
     digest: str
     """The SHA-256 of the token."""
     role: Role
-    """What it is for."""
+    """Its purpose."""
     who: str = ""
     """The id of the user or persona; empty for an admin."""
     label: str = ""
-    """What it was made for, in the words of its maker."""
+    """A label, in the words of its maker."""
     made_at: AwareDatetime
     """When it was made."""
 
@@ -84,7 +84,7 @@ class TokenFile:
 
     @property
     def tokens(self) -> list[Token]:
-        """All tokens; none if there is no file. Raises SettingsError if it cannot be read."""
+        """All tokens; empty without a file. Raises SettingsError if it cannot be read."""
         stamp = self._stamp()
         if stamp != self._read_at:
             self._tokens = self._read() if stamp else []

@@ -1,1 +1,1 @@
-"""The person's own page: what it is made of, and what it shows beyond the plain records."""
+"""The person's own page: its files, and the data it shows beyond the plain records."""

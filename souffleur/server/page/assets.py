@@ -30,7 +30,7 @@ POLICY = "; ".join(
         "trusted-types 'none'",
     )
 )
-"""What the page may load and do. No policy of trusted types exists: text never becomes HTML."""
+"""The rights of the page. No policy of trusted types exists, so text never becomes HTML."""
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",

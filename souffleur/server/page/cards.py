@@ -40,13 +40,13 @@ class Card:
     category: Category
     """The category by which it fades."""
     kind: Kind
-    """What it is about."""
+    """Its topic."""
     state: MemoryState
     """Its state."""
     agent_id: str
     """The persona that learned it."""
     strength: float
-    """Its value now, from 0 to 1, where 1 is what never fades."""
+    """Its value now, from 0 to 1; 1 never fades."""
     uses: int
     """How often it shaped a reply."""
     verified: bool
@@ -62,7 +62,7 @@ class Card:
     due_at: datetime | None
     """When something happens to it next."""
     due_for: Due | None
-    """What happens to it then."""
+    """The change that happens to it then."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def cards_of(memory: Souffleur, memories: Iterable[Memory]) -> list[Card]:
 async def page_of(
     memory: Souffleur, wanted: Wanted, *, limit: int, cursor: str | None, newest_first: bool
 ) -> Cards:
-    """Return a page of cards. Raises RequestError (422) for what is no cursor."""
+    """Return a page of cards. Raises RequestError (422) for an invalid cursor."""
     page = await paging.page_of(
         memory, wanted, limit=limit, cursor=cursor, newest_first=newest_first
     )
@@ -212,7 +212,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Tie:
-    """What joins two names."""
+    """A tie between two names."""
 
     first: int
     """The place of one name in the list."""
@@ -226,18 +226,18 @@ class Tie:
 
 @dataclass(frozen=True)
 class Names:
-    """The names in a user's latest memories, and what joins them."""
+    """The names in a user's latest memories, and the ties between them."""
 
     names: list[Name]
     """The names, most mentioned first."""
     ties: list[Tie]
-    """What joins them, by their places."""
+    """The ties between them, by their places."""
     cards: list[Card]
     """The memories that are listed with names."""
 
 
 async def names_of(memory: Souffleur, user_id: str) -> Names:
-    """Return the names in a user's latest memories in force, and what joins them."""
+    """Return the names in a user's latest active memories, and the ties between them."""
     wanted, points = Wanted(user_id, now=memory.clock()), memory.knowledge.memories
     found, _ = await browse(points, wanted, limit=MAX_READ)
     names = names_in(found)
@@ -258,7 +258,7 @@ def names_in(memories: Sequence[Memory]) -> list[Name]:
 
 
 def ties_between(memories: Sequence[Memory], places: Mapping[str, int]) -> list[Tie]:
-    """Return what joins these names: memories that mention both, and links between memories."""
+    """Return the ties between names: memories that mention both, and links between memories."""
     of = {one.id: sorted(places[name] for name in _names(one) & places.keys()) for one in memories}
     joined: Counter[tuple[int, int, str]] = Counter()
     for one in memories:

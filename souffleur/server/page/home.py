@@ -1,4 +1,4 @@
-"""The beginning of the page, what waits for a yes, and the figures."""
+"""The beginning of the page, the questions that wait for a yes, and the figures."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Caller:
     """Who is looking at the page."""
 
     role: Role
-    """What their token allows."""
+    """The rights of their token."""
     user_id: str | None
     """The user it is of; `None` for an admin, who names one."""
     open: bool
@@ -48,12 +48,12 @@ class Persona:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What holds for the user: as they have chosen, else as in the settings."""
+    """The preferences in force: as the user has chosen, else as in the settings."""
 
     memory: bool
     """Whether there is a memory; if not, nothing is read or stored."""
     auto_extract: bool
-    """Whether what is judged is remembered at once; if not, it waits for a yes."""
+    """Whether changes by the judge hold at once; if not, they wait for a yes."""
     show_references: bool
     """Whether replies come with the memories that they were whispered."""
     incognito: bool
@@ -62,7 +62,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Home:
-    """What the page of a user shows first."""
+    """The beginning of a user's page."""
 
     user_id: str
     """Whose page it is."""
@@ -77,9 +77,9 @@ class Home:
     portrait: Memory | None
     """How the user is understood; `None` if there is no portrait yet."""
     core: list[Card]
-    """What is always in mind."""
+    """The core memories, which are always in mind."""
     latest: list[Card]
-    """What was learned last."""
+    """The latest memories."""
     kinds: dict[str, int]
     """The number of memories in force by kind."""
     categories: dict[str, int]
@@ -91,7 +91,7 @@ class Home:
     since: datetime | None
     """When the first memory there is was learned."""
     chosen: Chosen
-    """What the user wants of the memory."""
+    """The user's preferences."""
     waiting: int
     """The number of changes that wait for the user's yes."""
 
@@ -103,7 +103,7 @@ def caller_of(memory: Souffleur, access: Access) -> Caller:
 
 
 async def home_of(memory: Souffleur, user_id: str) -> Home:
-    """Return what a user's page shows first."""
+    """Return the beginning of a user's page."""
     cast, points, now = await memory.cast(), memory.knowledge.memories, memory.clock()
     persona, person = cast.persona(user_id), cast.introduced.people.get(user_id)
     every = Wanted(user_id, now=now)
@@ -133,7 +133,7 @@ async def home_of(memory: Souffleur, user_id: str) -> Home:
 
 
 async def chosen_of(memory: Souffleur, user_id: str) -> Chosen:
-    """Return what a user wants of the memory."""
+    """Return the preferences of a user."""
     wants, usual = await memory.preferences(user_id=user_id), memory.settings
     extract, show = wants.auto_extract, wants.show_references
     return Chosen(
@@ -166,7 +166,7 @@ class Question:
     id: str
     """The id of the ledger entry, which `confirm` and `reject` take."""
     op: str
-    """What would be done: ADD, UPDATE, DELETE, MERGE or CONTRADICT."""
+    """The op that waits: ADD, UPDATE, DELETE, MERGE or CONTRADICT."""
     before: list[str]
     """The words that would go, as they are now; empty if nothing would."""
     after: str
@@ -195,7 +195,7 @@ async def asked(memory: Souffleur, user_id: str) -> list[Question]:
 
 
 def question_of(entry: LedgerEntry, memories: Mapping[str, Memory]) -> Question:
-    """Return the question that a proposal puts, where `memories` are what it names, by their ids.
+    """Return the question of a proposal; `memories` are those that it names, by id.
 
     A new memory may have been reworded since it was proposed.
     """
@@ -233,17 +233,17 @@ class RunSeen:
     ended: datetime
     """When it ended."""
     done: dict[str, int]
-    """What it did, by op; empty for users if it was for others as well."""
+    """Its changes by op; empty for users if it was for others as well."""
     error: str
-    """What went wrong first; for admins, and for users if the run was for them alone."""
+    """Its first error; for admins, and for users if the run was for them alone."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """A user's memories in numbers, what is due, and the runs."""
+    """A user's memories in numbers, the next changes, and the runs."""
 
     due: list[Card]
-    """What happens next, the first first."""
+    """The memories that change next, the first first."""
     runs: list[RunSeen]
     """The latest runs, newest first."""
     importance: tuple[int, ...]
@@ -255,9 +255,9 @@ class Figures:
     overdue: int
     """The number of memories that were due before."""
     verdicts: dict[str, int]
-    """What was decided on the user's memories, by op."""
+    """The number of decisions on the user's memories, by op."""
     refusals: dict[str, int]
-    """What was refused, by reason."""
+    """The number of refusals, by reason."""
     turns: dict[str, int]
     """The number of turns by state."""
     waiting_since: datetime | None

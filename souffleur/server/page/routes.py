@@ -1,4 +1,4 @@
-"""Routes for the person's own page: what it shows beyond the plain records of the other routes."""
+"""Routes for the person's own page, beyond the plain records of the other routes."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -49,7 +49,7 @@ async def me(memory: Memory, caller: Calling, user_id: UserId = None) -> Caller:
 
 @router.get("/home")
 async def home(memory: Memory, user_id: Owner) -> Home:
-    """Show what a user's page begins with: portrait, core and latest memories, counts."""
+    """Show the beginning of a user's page: portrait, core and latest memories, counts."""
     return await home_of(memory, user_id)
 
 
@@ -103,19 +103,19 @@ async def found(memory: Memory, wanted: Filtered, body: CardsBody) -> Cards:
 
 @router.get("/questions")
 async def questions(memory: Memory, user_id: Owner) -> list[Question]:
-    """List what waits for a user's yes, oldest first, in the words that it is about."""
+    """List the questions that wait for a user's yes, oldest first."""
     return await asked(memory, user_id)
 
 
 @router.get("/names")
 async def names(memory: Memory, user_id: Owner) -> Names:
-    """Show the names in a user's latest memories, and what joins them."""
+    """Show the names in a user's latest memories, and the ties between them."""
     return await names_of(memory, user_id)
 
 
 @router.get("/figures")
 async def figures(memory: Memory, caller: Calling, user_id: Owner) -> Figures:
-    """Show a user's memories in numbers, what is due, and the latest runs: reads all of them."""
+    """Show a user's memories in numbers, the next changes and the latest runs: reads everything."""
     return await figures_of(memory, user_id, admin=caller.role is Role.ADMIN)
 
 
@@ -129,16 +129,16 @@ async def turns(
 
 @router.get("/turns/{turn_id}")
 async def turn(memory: Memory, user_id: Owner, turn_id: TurnId) -> Around:
-    """Show a turn, and what was said before and after it."""
+    """Show a turn, and the turns before and after it."""
     return await around(memory, user_id, turn_id)
 
 
 @router.get("/turns/{turn_id}/whispered")
 async def why(memory: Memory, user_id: Owner, turn_id: TurnId) -> Whispered:
-    """Show what was whispered before a reply, and why each line."""
+    """Show the memories whispered before a reply, and the reason of each."""
     return await whispered(memory, user_id, turn_id)
 
 
 def _now(now: datetime, state: str) -> datetime | None:
-    """Return the time by which what has expired is left out; `None` if it is shown."""
+    """Return the time from which expired memories are left out; `None` if they are shown."""
     return now if state in _READABLE else None

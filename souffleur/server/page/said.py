@@ -1,4 +1,4 @@
-"""What was said, and what was whispered before the reply: each line, and why it was there."""
+"""Turns as the page shows them, and the memories whispered before a reply, each with its reason."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ CONTEXT_MESSAGES = 4
 AROUND = 3
 """Turns that are shown before and after one."""
 NEAREST = 100
-"""Memories nearest to a message that are compared with what was whispered."""
+"""Memories nearest to a message that are compared with the whispered ones."""
 
 
 @dataclass(frozen=True)
@@ -39,16 +39,16 @@ class Said:
     session_id: str
     """The session."""
     user: str
-    """What the user said; secrets are masked."""
+    """The user's words; secrets are masked."""
     assistant: str
-    """What the companion replied; secrets are masked."""
+    """The companion's words; secrets are masked."""
     whispered: int
     """The number of memories whispered before the reply."""
 
 
 @dataclass(frozen=True)
 class Around:
-    """A turn, and what was said before and after it."""
+    """A turn, and the turns before and after it."""
 
     before: list[Said]
     """The turns before, oldest first."""
@@ -64,11 +64,11 @@ class Why(StrEnum):
     ALWAYS = "always"
     """It is core: always in mind."""
     SELF = "self"
-    """It is what the persona is."""
+    """It defines the persona."""
     SAID = "said"
-    """What was said called for it, by its words or its sense."""
+    """It is near the talk, by its words or its sense."""
     LINKED = "linked"
-    """It has a name or link in common with what was called for."""
+    """It shares a name or link with a memory that is near the talk."""
     BOUNDARY = "boundary"
     """It is a boundary: something not to be brought up."""
     PLAN = "plan"
@@ -86,17 +86,17 @@ class Line:
     why: Why
     """Why it was whispered."""
     parts: dict[str, float]
-    """How near it is to what was said: see `Found.parts`; empty if it is not near."""
+    """How near it is to the talk: see `Found.parts`; empty if it is not near."""
 
 
 @dataclass(frozen=True)
 class Whispered:
-    """What was whispered before a reply."""
+    """The memories whispered before a reply."""
 
     turn: Said
     """The turn."""
     lines: list[Line]
-    """What was whispered, in its order."""
+    """The memories, in the order of the whisper."""
 
 
 async def latest_said(memory: Souffleur, user_id: str, *, limit: int) -> list[Said]:
@@ -109,7 +109,7 @@ async def latest_said(memory: Souffleur, user_id: str, *, limit: int) -> list[Sa
 
 
 async def around(memory: Souffleur, user_id: str, turn_id: str) -> Around:
-    """Return a turn and what was said around it. Raises NotFoundError."""
+    """Return a turn and the turns around it. Raises NotFoundError."""
     turn = await _turn(memory, user_id, turn_id)
     before = await _beside(memory, turn, Between("seq", high=turn.seq), newest_first=True)
     after = await _beside(memory, turn, Between("seq", low=turn.seq + 1), newest_first=False)
@@ -117,9 +117,9 @@ async def around(memory: Souffleur, user_id: str, turn_id: str) -> Around:
 
 
 async def whispered(memory: Souffleur, user_id: str, turn_id: str) -> Whispered:
-    """Return what was whispered before a reply, and why each line. Raises NotFoundError.
+    """Return the memories whispered before a reply, with reasons. Raises NotFoundError.
 
-    The reasons are found anew from what was said then and what the memories are now.
+    The reasons are found anew, from the words of then and the memories of now.
     """
     turn = await _turn(memory, user_id, turn_id)
     found = to_memories(await memory.knowledge.memories.get(turn.injected))
@@ -129,7 +129,7 @@ async def whispered(memory: Souffleur, user_id: str, turn_id: str) -> Whispered:
 
 
 async def _near(memory: Souffleur, turn: Turn) -> Mapping[str, Found]:
-    """Return the memories nearest to what a user said, by their ids."""
+    """Return the memories nearest to a user's words, by their ids."""
     said = turn.clipped()
     if not said.user.strip():
         return {}
@@ -149,7 +149,7 @@ def _line(memory: Souffleur, turn: Turn, one: Memory, hits: Mapping[str, Found])
 
 
 def why(memory: Memory, hit: Found | None, at: datetime) -> Why:
-    """Return why a memory was whispered at a time; `hit` is what a search for the message found."""
+    """Return why a memory was whispered at a time; `hit` comes from a search for the message."""
     if memory.category in (Category.CORE, Category.SYSTEM):
         return Why.ALWAYS if memory.category is Category.CORE else Why.SELF
     if hit and hit.relevant:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from souffleur.api import Opening, Souffleur
     from souffleur.client import AsyncClient
-    from souffleur.client.inspection import RemoteInspection
+    from souffleur.client.clients import RemoteInspection
     from souffleur.inspection import StoreInspection
     from souffleur.knowledge.memory import Memory as OneMemory
     from souffleur.knowledge.store.opening import Opener
@@ -129,7 +129,7 @@ def inspect(memory: "Memory") -> "Inspection":
 
     if isinstance(memory, Souffleur):
         return StoreInspection(memory)
-    from souffleur.client.inspection import RemoteInspection
+    from souffleur.client.clients import RemoteInspection
 
     return RemoteInspection(memory)
 

@@ -168,7 +168,7 @@ async def _proxy(settings: "Settings", host: str, port: int) -> None:
     from souffleur.errors import SettingsError
 
     try:
-        from souffleur.proxy.server import check_served, serve as serve_proxy
+        from souffleur.proxy.app import check_served, serve as serve_proxy
         from souffleur.server.serving import owned
     except ModuleNotFoundError as error:
         missing = f"{error.name} is not installed: pip install 'souffleur[serve]'"

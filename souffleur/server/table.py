@@ -27,9 +27,9 @@ from souffleur.knowledge.store.topics import Forgotten
 from souffleur.lookup import MAX_LIMIT
 from souffleur.messages import Content
 from souffleur.notices import Notice
-from souffleur.service.intake import Whisper
 from souffleur.report.quality import Quality
 from souffleur.server.tokens import Role
+from souffleur.service.intake import Whisper
 from souffleur.service.run import RunItem
 from souffleur.times import Moment
 

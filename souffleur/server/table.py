@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from souffleur.api import Souffleur
 from souffleur.inspection import StoreInspection
-from souffleur.knowledge.forgetting.trace import TopicPreview
+from souffleur.knowledge.forgetting.topic import TopicPreview
 from souffleur.knowledge.identity import MAX_ID_LENGTH
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import LedgerEntry

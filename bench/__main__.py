@@ -25,6 +25,7 @@ COMMANDS = {
     "questions": "bench.questions",
     "reviews": "bench.reviews",
     "forgetting": "bench.forgetting",
+    "lives": "bench.lives",
 }
 """The module of each command, by the command's name, which is its function's name, too."""
 

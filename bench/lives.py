@@ -1,0 +1,262 @@
+"""A year of somebody's life: what of all that is known reaches the prompt, message by message.
+
+python -m bench lives bench/data/lives/en.yaml --out build/en            # asks the model
+python -m bench lives bench/data/lives/en.yaml --out build/en --again    # recall alone, no model
+
+A life is written by somebody who knows nothing of the system. Its turns are played through the real
+runtime at their times; before each of its messages the store is backed up and a recall is made. The
+answers, `blocks.json`, have what each message needs and what would be wrong: a person or a model
+marks them, without knowing whose they are. `--again` restores the backups, so that another way to
+recall is measured on the same memories for nothing.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+import typer
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+from rich.console import Console
+
+from souffleur.api import Souffleur
+from souffleur.evals.fixture import scratch
+from souffleur.knowledge.store.backup import restore
+from souffleur.replay import StageClock
+from souffleur.service.jobs import RUNS
+from souffleur.service.run import RunOptions
+from souffleur.settings import Settings, load_settings
+from souffleur.wiring import make_place
+
+USER = "person"
+TALK_PAUSE = timedelta(hours=1)
+"""The pause after which the next turn begins a talk of its own."""
+QUESTION = timedelta(days=1)
+"""How long after the last turn the questions about the past are asked."""
+NIGHT = timedelta(hours=4)
+"""The hour of the day at which runs are made."""
+
+
+class LifeTurn(BaseModel):
+    """What was said."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    at: datetime
+    """The local time, without a zone."""
+    user: str
+    companion: str
+
+
+class LifeMessage(BaseModel):
+    """A message that is only recalled for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    at: datetime
+    text: str
+    needed: tuple[str, ...] = ()
+    """What a good reply must have in mind."""
+    wrong: tuple[str, ...] = ()
+    """What was true once or never."""
+
+
+class LifeQuestion(BaseModel):
+    """A question about the past, asked at the end."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str
+    answer: str
+
+
+class WrittenLife(BaseModel):
+    """A whole file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    language: Literal["en", "zh", "ja"]
+    person: str
+    companion: str
+    timezone: str
+    turns: tuple[LifeTurn, ...] = Field(min_length=1)
+    messages: tuple[LifeMessage, ...]
+    questions: tuple[LifeQuestion, ...]
+    held: tuple[str, ...]
+    """What must be held at the end."""
+    over: tuple[str, ...]
+    """What is over or corrected at the end."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """What one message brought."""
+
+    number: int
+    kind: Literal["message", "question"]
+    at: str
+    text: str
+    needed: Sequence[str]
+    wrong: Sequence[str]
+    tokens: int
+    block: str
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One thing that happens in a life."""
+
+    at: datetime
+    what: LifeTurn | LifeMessage | LifeQuestion | None
+    """`None` is a night of runs."""
+    number: int = 0
+
+
+def moments(life: WrittenLife, *, runs: bool) -> list[Moment]:
+    """Return what happens in a life, in order; with `runs`, a night of them each week."""
+    zone = ZoneInfo(life.timezone)
+    found = [Moment(one.at.replace(tzinfo=zone), one) for one in life.turns]
+    first, last = found[0].at, found[-1].at + QUESTION
+    found += [
+        Moment(one.at.replace(tzinfo=zone), one, number)
+        for number, one in enumerate(life.messages, start=1)
+    ]
+    found += [Moment(last, one, n) for n, one in enumerate(life.questions, start=101)]
+    if runs:
+        midnight = first.replace(hour=0, minute=0)
+        weeks = range(1, (last - first).days // 7 + 1)
+        found += [Moment(midnight + timedelta(weeks=week) + NIGHT, None) for week in weeks]
+    return sorted(found, key=lambda one: one.at)
+
+
+class Performance:
+    """Plays one life in one store."""
+
+    def __init__(self, life: WrittenLife, memory: Souffleur, clock: StageClock, out: Path) -> None:
+        self.life, self.memory, self.clock, self.out = life, memory, clock, out
+        self.blocks: list[Block] = []
+        self.runs: list[dict[str, Any]] = []
+        self._talks = _talks(life.turns)
+
+    async def play(self, moment: Moment) -> None:
+        """Let one thing happen at its time."""
+        self.clock.at = moment.at
+        await self.memory.flush()  # talks that have ended meanwhile are summarised
+        if moment.what is None:
+            await self._run()
+        elif isinstance(moment.what, LifeTurn):
+            await self._say(moment.what)
+        else:
+            await self.memory.backup(self.out / f"{moment.number:03d}.backup")
+            self.blocks.append(await recalled(self.memory, moment))
+
+    async def _say(self, turn: LifeTurn) -> None:
+        session, place = next(self._talks)
+        said: Any = {"user_id": USER, "session_id": session}
+        await self.memory.recall(**said, text=turn.user)
+        self.memory.observe(
+            **said, user=turn.user, assistant=turn.companion, turn_id=f"{session}-{place}"
+        )
+        await self.memory.flush()
+
+    async def _run(self) -> None:
+        for name in RUNS:
+            result = await self.memory.run(name, RunOptions(self.clock.at))
+            ops = sorted(item.op for item in result.items)
+            self.runs.append({"run": name, "calls": result.calls, "ops": ops})
+
+
+def _talks(turns: Sequence[LifeTurn]) -> Iterator[tuple[str, int]]:
+    """Yield for each turn the name of its talk and its place in it."""
+    number = place = 0
+    for before, turn in zip([None, *turns], turns, strict=False):
+        new = before is None or turn.at - before.at > TALK_PAUSE
+        number, place = (number + 1, 1) if new else (number, place + 1)
+        yield f"talk-{number:03d}", place
+
+
+async def recalled(memory: Souffleur, moment: Moment) -> Block:
+    """Return what a message or question brings."""
+    asked = moment.what
+    assert isinstance(asked, LifeMessage | LifeQuestion)
+    brought = await memory.recall(
+        user_id=USER, session_id=f"asked-{moment.number}", text=asked.text
+    )
+    about = isinstance(asked, LifeQuestion)
+    needed, wrong = ((asked.answer,), ()) if about else (asked.needed, asked.wrong)
+    return Block(
+        moment.number,
+        "question" if about else "message",
+        moment.at.isoformat(),
+        asked.text,
+        needed,
+        wrong,
+        brought.tokens,
+        brought.text,
+        brought.error,
+    )
+
+
+def lives(
+    path: Annotated[Path, typer.Argument(help="The file of the life.")],
+    out: Annotated[Path, typer.Option(help="The folder for blocks and backups.")],
+    again: Annotated[
+        bool, typer.Option("--again", help="Recall anew over the backups in that folder.")
+    ] = False,
+    runs: Annotated[bool, typer.Option("--runs", help="Make all runs once a week.")] = False,
+    embedder: Annotated[str, typer.Option(help="hash:512, fastembed:MODEL …")] = "hash:512",
+) -> None:
+    """Play a year of a life, and keep what each of its messages brings."""
+    life = WrittenLife.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    out.mkdir(parents=True, exist_ok=True)
+    for old in () if again else out.glob("*.backup"):
+        old.unlink()
+    named: dict[str, Any] = {"user_title": life.person, "assistant_name": life.companion}
+    named |= {"timezone": life.timezone, "embedder": embedder}
+    settings = load_settings(**named)
+    work = _again(life, settings, out) if again else _play(life, settings, out, runs=runs)
+    blocks = asyncio.run(work)
+    name = "blocks-again.json" if again else "blocks.json"
+    text = json.dumps([asdict(one) for one in blocks], ensure_ascii=False, indent=1)
+    (out / name).write_text(text, encoding="utf-8")
+    sizes = sorted(one.tokens for one in blocks)
+    Console().print(f"{len(blocks)} blocks, median {sizes[len(sizes) // 2]} tokens: {out / name}")
+
+
+async def _play(life: WrittenLife, settings: Settings, out: Path, *, runs: bool) -> list[Block]:
+    each = moments(life, runs=runs)
+    clock = StageClock(each[0].at)
+    with scratch() as folder:
+        fresh = settings.model_copy(update={"path": folder})
+        async with Souffleur.open(fresh, clock=clock) as memory:
+            show = Performance(life, memory, clock, out)
+            for moment in each:
+                await show.play(moment)
+            held = [one.model_dump(mode="json") for one in await memory.list(user_id=USER)]
+            ledger = await memory.ledger(user_id=USER, limit=10_000)
+            told = [one.model_dump(mode="json") for one in ledger]
+    for name, what in (("memories", held), ("ledger", told), ("runs", show.runs)):
+        text = json.dumps(what, ensure_ascii=False, indent=1)
+        (out / f"{name}.json").write_text(text, encoding="utf-8")
+    return show.blocks
+
+
+async def _again(life: WrittenLife, settings: Settings, out: Path) -> list[Block]:
+    """Recall for each message over the memories of its time."""
+    blocks = []
+    for moment in moments(life, runs=False):
+        if not moment.number:
+            continue
+        with scratch() as folder:
+            there = settings.model_copy(update={"path": folder / "store"})
+            await restore(out / f"{moment.number:03d}.backup", make_place(there))
+            clock = StageClock(moment.at.astimezone(UTC))
+            async with Souffleur.open(there.model_copy(update={"judge": False}), clock=clock) as m:
+                blocks.append(await recalled(m, moment))
+    return blocks

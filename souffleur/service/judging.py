@@ -3,19 +3,21 @@
 import itertools
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from loguru import logger
 
 from souffleur.agents.model.chat import on_behalf_of
 from souffleur.errors import AnswerError, EmbedderError, EndpointError, OutageError, StoreError
-from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Actor, ActorKind
 from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.sessions import Sessions
 from souffleur.knowledge.turn import Turn, TurnState
 from souffleur.parts import Parts
 from souffleur.telemetry.log_lines import describe, tell, trace_bug
+
+if TYPE_CHECKING:
+    from souffleur.knowledge.knowledge_base import KnowledgeBase
 
 MAX_TURN_PAUSE = 60.0
 """Maximum seconds between two attempts at a turn."""
@@ -268,7 +270,7 @@ class Judge:
         return turn.model_copy(update={"injected": own})
 
 
-async def embed_turns(knowledge: KnowledgeBase, user_id: str | None = None) -> None:
+async def embed_turns(knowledge: "KnowledgeBase", user_id: str | None = None) -> None:
     """Embed raw turns, of one user or of all, so that a search finds them by their sense.
 
     If the embedder fails, they wait.

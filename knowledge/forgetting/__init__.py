@@ -1,1 +1,1 @@
-"""What goes with what is forgotten."""
+"""Forgetting: which memories, turns and texts tell the same as what a user asks to forget."""

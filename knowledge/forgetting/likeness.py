@@ -1,4 +1,4 @@
-"""Telling: whether a text tells the same as a memory, in whatever words. Pure.
+"""Likeness: whether a text tells the same fact as a memory, also in other words. Pure.
 
 A text is compared by its rare words, whatever its length: names, and what is said seldom. Words for
 the user and the persona do not count, as nobody says his own name.
@@ -19,16 +19,16 @@ from souffleur.knowledge.text.plain import fold_width_and_case
 from souffleur.knowledge.text.sentences import sentences
 
 TOLD_SHARE = 0.7
-"""Minimum share of a memory's weight in a text that clearly tells the same."""
+"""Minimum share of a memory's weight in a text that surely tells the same."""
 NEAR_SHARE = 0.5
-"""Minimum share in a text that may tell the same, if all its words are everyday ones."""
+"""Minimum share in a text that possibly tells the same, if all words are everyday ones."""
 STRONG, MIDDLE, WEAK, FAINT = 1.0, 0.6, 0.3, 0.1
 """Weight of a rare word; of a rare character; of a number or a word that this user says often; of
 an everyday word or character."""
 LITTLE = 0.1
 """Share of a memory's weight below which rare characters alone tell nothing."""
 OFTEN = 30
-"""Number of texts of one user from which on a word is not rare, or one in fifty of very many."""
+"""A word in more texts of one user is not rare; of very many texts, in more than one in fifty."""
 
 KEY_LENGTH = 6
 """Letters by which a word is compared: allergy is allergic, psoriasis psoriatic."""
@@ -45,20 +45,20 @@ def key_of(word: str) -> str:
 
 _LISTS = tomllib.loads(Path(__file__).with_name("everyday.toml").read_text(encoding="utf-8"))
 EVERYDAY = frozenset((*map(key_of, _LISTS["english"].split()), *_LISTS["unspaced"].split()))
-"""Keys of words that everybody says of everything."""
+"""Keys of everyday words, which two texts may share by chance."""
 COMMON_HAN = frozenset("".join(_LISTS["characters"].split()))
 """Characters that stand in many words: one of them alone tells nothing."""
 KIN = frozenset(map(key_of, _LISTS["people"].split()))
 """Keys of words for a person near somebody."""
 KIN_UNSPACED = tuple(_LISTS["unspaced_people"].split())
-"""The same in scripts without spaces."""
+"""Words for a person near somebody, in scripts without spaces."""
 PARTICLES = frozenset("的了吗呢吧啊呀哦嗯么嘛啦のはがをにへともでやだねよかなて")
-"""Characters that are no part of a word; 过, 地, 得 and 着 may be one, as in 过敏."""
+"""Characters that never belong to a word. 过, 地, 得 and 着 are left out: see 过敏."""
 
 _DATE = re.compile(r"\d{1,2}|(?:19|20)\d\d|\d+:\d+")
 """A number that is mostly part of a date: a day, a year, a time of day."""
 HEAD = re.compile(r"\[[^\]\n]{1,40}\]\s+")
-"""The date at the head of an episode, which tells of nothing."""
+"""The date at the head of an episode, which is not compared."""
 _CLITIC = re.compile(r"^(?:[cdjlmnst]|qu)'(?=.)|(?<=.)'(?:s|d|m|ll|re|ve)$")
 """Clitics, which are written together with a name: Ann's, she'll, d'Anna."""
 _SPACE = re.compile(rf"(?<=[{HAN}])[ \u3000](?=[{HAN}])")
@@ -70,22 +70,22 @@ _ENDING = re.compile("[\u3041-\u309f].|.[\u3041-\u309f]|[ーッンャュョァ�
 """Two characters that are an ending, or half of a sound, rather than a word: った, 婚し, ーム."""
 
 Weights = Mapping[str, float]
-"""What a text is compared by: keys of its words, each with its weight."""
+"""The keys of a text's words, each with its weight, by which the text is compared."""
 
 
 class Likeness(IntEnum):
-    """Whether a text tells what a memory tells."""
+    """How surely a text tells the same as a memory."""
 
     NONE = 0
     POSSIBLE = 1
-    """It shares rare words with it."""
+    """The text shares rare words with the memory."""
     SURE = 2
 
 
 def weigh(text: str, called: Iterable[str] = (), often: AbstractSet[str] = frozenset()) -> Weights:
     """Return the keys of a text's words with their weights, without the names in `called`.
 
-    `often` are keys that this user says often.
+    `often` are keys of words that this user says often.
 
     >>> weigh("Ann is allergic to peanuts, like 2 others.", ["Ann"])
     {'allerg': 1.0, 'peanut': 1.0, 'like': 0.1, '2': 0.1, 'other': 0.1}
@@ -103,7 +103,7 @@ def weigh(text: str, called: Iterable[str] = (), often: AbstractSet[str] = froze
 
 
 def _keys_of(run: tuple[str, ...]) -> Iterator[str]:
-    """Yield the keys of words; of a run of characters those that are words, and their pairs."""
+    """Yield the keys of words; in scripts without spaces, of single characters and of pairs."""
     if is_spaced(run[0]):
         yield from (key_of(word) for word in run if word not in STOP_WORDS)
         return
@@ -123,7 +123,7 @@ def _weight(key: str, often: AbstractSet[str]) -> float:
 
 
 def frequent_keys(texts: Iterable[str]) -> frozenset[str]:
-    """Return the keys of the words that are in many of these texts."""
+    """Return the keys of the words that stand in many of these texts."""
     listed = [weigh(text) for text in texts]
     found = Counter(key for one in listed for key in one)
     most = max(OFTEN, len(listed) // 50)
@@ -132,13 +132,13 @@ def frequent_keys(texts: Iterable[str]) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class SoughtMemory:
-    """What a memory tells, prepared to be looked for in many texts."""
+    """A memory to be forgotten, prepared to be looked for in many texts."""
 
     content: str
     names: tuple[str, ...] = ()
-    """Names that nothing else mentions: a text with one of them tells of it."""
+    """Names that no other memory mentions: a text with one of them surely tells the same."""
     shared: tuple[str, ...] = ()
-    """Names in it that other memories mention as well: a text with one of them may tell of it."""
+    """Names that other memories mention, too: a text with one possibly tells the same."""
     others: tuple[str, ...] = ()
     """Names that other memories mention and this one does not."""
     called: tuple[str, ...] = ()
@@ -151,9 +151,9 @@ class SoughtMemory:
         object.__setattr__(self, "weights", weigh(self.content, self.called, self.often))
 
     def in_text(self, text: str) -> Likeness:
-        """Return whether a text tells it, as a whole or in one of its sentences.
+        """Return how surely a text tells the memory, as a whole or in one of its sentences.
 
-        A sentence that also names somebody else only may tell it.
+        A sentence that also names somebody else is never sure.
 
 
         >>> peanuts = SoughtMemory("Ann is allergic to peanuts.", called=("Ann",))
@@ -190,11 +190,11 @@ class SoughtMemory:
         return Likeness.POSSIBLE if told else Likeness.NONE
 
     def nearness(self, text: str) -> float:
-        """Return the share of its weight that a text has, from 0 to 1."""
+        """Return the share of the memory's weight that a text has, from 0 to 1."""
         return share(self.weights, self.weights.keys() & weigh(text, self.called).keys())
 
     def in_memory(self, content: str) -> Likeness:
-        """Return whether another memory tells it: surely only if it tells nothing else.
+        """Return how surely another memory tells this one: it must tell nothing else to be sure.
 
         >>> tea = SoughtMemory("Ann likes green tea.", called=("Ann",))
         >>> said = "Green tea is liked by Ann.", "Ann likes 3 green teas.", "Ann sings."
@@ -216,7 +216,7 @@ class SoughtMemory:
 
 
 def telling(weights: Weights) -> set[str]:
-    """Return the keys in which two memories that say the same do not differ.
+    """Return the keys that two memories must share to say the same: all but everyday words.
 
     >>> sorted(telling(weigh("We met on 3 May 2026")))
     ['2026', '3', 'met']
@@ -235,7 +235,7 @@ def share(weights: Weights, found: AbstractSet[str]) -> float:
 
 
 def has_rare_words(text: str) -> bool:
-    """Return whether a text has words that not everybody says of everything.
+    """Return whether a text has at least one rare word.
 
     >>> has_rare_words("Thanks, good night!"), has_rare_words("I have psoriasis")
     (False, True)
@@ -244,7 +244,7 @@ def has_rare_words(text: str) -> bool:
 
 
 def names_somebody(text: str, names: Iterable[str] = (), *, but: str = "") -> bool:
-    """Return whether a text has one of the names or a word for a person that `but` has not.
+    """Return whether a text has one of the names, or a word for a person that `but` lacks.
 
     >>> names_somebody("my brother's dog"), names_somebody("she left me for him")
     (True, False)

@@ -1,7 +1,7 @@
-"""Forgetting on request: what else tells what the user asks to forget, and goes with it.
+"""Forgetting a memory on request, with the turns and memories that tell the same.
 
-All of it is hidden at once: what clearly tells the same, and what only may. Of the latter a judge
-is asked afterwards, and what it calls something else is shown again (`Writer.spare`).
+All of them are hidden at once, those that possibly tell the same included. A judge is asked about
+these afterwards; records that it calls something else are shown again (`Writer.spare`).
 """
 
 from collections import defaultdict
@@ -47,9 +47,9 @@ from souffleur.knowledge.text.sentences import sentences
 from souffleur.knowledge.turn import Turn
 
 MOST_DOUBTFUL = 30
-"""Number of lines of which a judge is asked at most; what else may tell the same stays hidden."""
+"""Maximum number of lines that a judge is asked about; further doubtful ones stay hidden."""
 NEIGHBOURS = 2
-"""Turns before and after one that tells of it, which may tell of it without a name."""
+"""Number of turns before and after one that tells the memory, which may go on about it."""
 _LOOKED_AT = (
     MemoryState.ACTIVE,
     MemoryState.PENDING,
@@ -60,43 +60,43 @@ _LOOKED_AT = (
 
 @dataclass(frozen=True)
 class Doubt:
-    """Lines that may tell of what a user asked to forget."""
+    """Lines that possibly tell the same as memories that a user asked to forget."""
 
     user_id: str
     agent_id: str
     forgotten: tuple[str, ...]
-    """The contents of what was forgotten."""
+    """The contents of the forgotten memories."""
     lines: tuple[str, ...]
 
 
 JudgeDoubt = Callable[[Doubt], Awaitable[Sequence[bool] | None]]
-"""Returns for each line whether it tells of what was forgotten; `None` if that is not known."""
+"""Returns for each line whether it tells a forgotten memory; `None` if no judge answers."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line that may tell of it."""
+    """A line that possibly tells the memory."""
 
     id: str
-    """The memory or turn that it stands in."""
+    """The id of the memory or turn that the line stands in."""
     text: str = ""
-    """The words; empty for a turn, whose words expire elsewhere."""
+    """The words of the line; empty for a turn, whose words are read from its record."""
 
 
 @dataclass(frozen=True)
 class KnownRecords:
-    """What is kept of a user beside a memory that is to be forgotten."""
+    """The records of a user that are searched for a memory to be forgotten."""
 
     memories: Sequence[Memory]
     turns: Sequence[Turn]
-    """Those whose words are there, in order."""
+    """The turns whose words are kept, in order."""
     called: tuple[str, ...]
     """Names of the user and the persona."""
     often: frozenset[str]
-    """Keys of words that the user says often: see `telling`."""
+    """Keys of words that the user says often: see `likeness`."""
 
     def matter_of(self, memory: Memory, going: frozenset[str]) -> SoughtMemory:
-        """Return what a memory tells; those in `going` are forgotten together with it."""
+        """Return a memory prepared to be looked for; memories in `going` are forgotten with it."""
         stay = [one for one in self.memories if one.id not in going and one.id != memory.id]
         stay = [one for one in stay if one.category not in NARRATIVE]
         mine = [name for name in memory.entities if not self._is_called(name)]
@@ -122,14 +122,14 @@ class KnownRecords:
 
 @dataclass
 class Found:
-    """What tells of a memory, or may."""
+    """Records that surely or possibly tell a memory."""
 
     turns: set[str] = field(default_factory=set)
-    """Turns that surely do."""
+    """The turns that surely tell it."""
     memories: dict[str, list[str]] = field(default_factory=dict)
-    """Memories that surely do, each with the sentences that do."""
+    """The memories that surely tell it, each with its sentences that do."""
     doubtful: list[tuple[float, Line]] = field(default_factory=list)
-    """Lines that may, each with how near it is to the memory."""
+    """The lines that possibly tell it, each with its nearness to the memory."""
 
 
 def names_in(memories: Iterable[Memory]) -> tuple[str, ...]:
@@ -138,7 +138,7 @@ def names_in(memories: Iterable[Memory]) -> tuple[str, ...]:
 
 
 def unshared(names: Iterable[str], others: Iterable[Memory]) -> tuple[str, ...]:
-    """Return those names that none of the other memories mentions, in their order.
+    """Return the names that none of the other memories mentions, in their order.
 
     >>> from types import SimpleNamespace as Noted
     >>> unshared(("Tom", "Oslo"), [Noted(entities=("Oslo",))])
@@ -157,9 +157,10 @@ def find_matches(
     going: frozenset[str],
     asking: frozenset[str] = frozenset(),
 ) -> Found:
-    """Return what tells of a memory.
+    """Return the records that tell a memory.
 
-    `rests` are the turns that it rests on, `asking` those that ask to forget it, which go anyway.
+    `rests` are the turns that the memory rests on, `asking` those that ask to forget it: both are
+    hidden in any case. `going` are memories that are forgotten together with it.
     """
     found = Found(turns=set(rests))
     for one in held.memories:
@@ -187,9 +188,9 @@ def find_matches(
 
 
 def _look_in_narrative(matter: SoughtMemory, one: Memory, found: Found) -> None:
-    """Add an episode or portrait, or those of its lines that may tell of it.
+    """Add an episode or portrait, or its lines that possibly tell the memory.
 
-    A sentence after one that surely does may tell of it without a name.
+    The sentence after one that surely tells it is doubtful, even if it names nobody.
     """
     told = {line: matter.in_text(line) for line in lines_of(one)}
     surely = [line for line, how in told.items() if how is Likeness.SURE]
@@ -209,7 +210,7 @@ def _look_in_narrative(matter: SoughtMemory, one: Memory, found: Found) -> None:
 def turns_beside(
     turn_ids: AbstractSet[str], turns: Sequence[Turn], names: Sequence[str], called: Sequence[str]
 ) -> Iterator[Turn]:
-    """Yield the turns near these ones in the same talk, that name nobody: "she left me for him".
+    """Yield turns near these in the same talk that name nobody: "she left me for him".
 
     `turns` are in order; `names` are known ones, `called` those of the user and the persona.
     """
@@ -227,7 +228,7 @@ def turns_beside(
 
 
 def lines_of(narrative: Memory) -> Iterator[str]:
-    """Yield the sentences of an episode or portrait, its facts, and what is noted beside them."""
+    """Yield the sentences, facts and notes of an episode or portrait."""
     yield from (one.strip() for one in sentences(narrative.content))
     data = narrative.data
     for name in ("name", "occupation", "unresolved", "intent", "tone"):
@@ -244,7 +245,7 @@ async def extend_deletions(
     journal: Journal,
     called: Sequence[str],
 ) -> list[LedgerEntry]:
-    """Return entries, where a requested deletion also takes what tells the same.
+    """Return ledger entries whose requested deletions also hide the records that tell the same.
 
     `asked` has the context of each such deletion by the id of its entry. `details["resting"]` lists
     the raw turns to hide, the segments to summarise again and the doubtful lines.
@@ -312,7 +313,7 @@ async def _extended(
 
 
 def _asked_about(found: Found, room: int) -> list[Line]:
-    """Return the doubtful lines of which there is room to ask; the others count as sure."""
+    """Return the doubtful lines that a judge can be asked about; the others count as sure."""
     for near, line in found.doubtful[room:]:
         if line.text:
             found.memories.setdefault(line.id, []).append(line.text)
@@ -342,7 +343,7 @@ async def _add_episodes(
 
 
 def _only_for(lines: Sequence[Line], found: Found) -> dict[str, list[int]]:
-    """Return the records that are hidden for doubtful lines alone, with the places of these."""
+    """Return the ids of records hidden only for doubtful lines, each with the lines' indexes."""
     only: dict[str, list[int]] = defaultdict(list)
     for place, line in enumerate(lines):
         if line.id not in found.memories and line.id not in found.turns:
@@ -359,23 +360,23 @@ def _texts_by_id(found: Found, lines: Sequence[Line]) -> dict[str, list[str]]:
 
 
 def ids_to_show_again(entry: LedgerEntry, tells: Sequence[bool]) -> tuple[str, ...]:
-    """Return the ids of what an entry has hidden for doubtful lines alone, none of which tells.
+    """Return the ids of records to show again: hidden for doubtful lines of which none tells.
 
-    `tells` says of each doubtful line whether it does.
+    `tells` says for each doubtful line whether it tells a forgotten memory.
     """
     only = entry.details["resting"]["only"]
     return tuple(id for id, places in only.items() if not any(tells[place] for place in places))
 
 
 def doubts_of(entry: LedgerEntry) -> list[Line]:
-    """Return the lines of an entry of which a judge is still to be asked."""
+    """Return the doubtful lines of an entry that a judge has not answered yet."""
     resting = entry.details.get("resting") or {}
     held = entry.refused is None and entry.undone_by is None
     return [Line(**one) for one in resting.get("doubtful", ())] if held else []
 
 
 def show_again(entry: LedgerEntry, ids: Iterable[str]) -> LedgerEntry:
-    """Return an entry that no more hides these records, and of which nothing is doubtful.
+    """Return an entry that no longer hides these records, without any doubtful lines.
 
     Its changes stay, as the ledger tells what was done; undoing it leaves these records alone.
     """
@@ -391,12 +392,12 @@ def show_again(entry: LedgerEntry, ids: Iterable[str]) -> LedgerEntry:
 
 
 def ids_shown_again(entry: LedgerEntry) -> frozenset[str]:
-    """Return the ids of what an entry had hidden in doubt, and a judge has shown again."""
+    """Return the ids of records that an entry had hidden in doubt and that are shown again."""
     return frozenset((entry.details.get("resting") or {}).get("spared", ()))
 
 
 def allow_again(portrait: Memory, lines: Iterable[str]) -> Memory:
-    """Return a withdrawn portrait whose next version may tell these lines."""
+    """Return a withdrawn portrait whose next version may repeat these lines."""
     without, meant = portrait.data.get("without", []), set(lines)
     if meant.isdisjoint(without):
         return portrait
@@ -406,13 +407,13 @@ def allow_again(portrait: Memory, lines: Iterable[str]) -> Memory:
 
 @dataclass(frozen=True)
 class Hidden:
-    """The ids of what forgettings hide that were not undone."""
+    """The ids of the records that are hidden because a user asked to forget something."""
 
     memories: frozenset[str] = frozenset()
     turns: frozenset[str] = frozenset()
 
     def without_hidden(self, points: Iterable[Point]) -> list[Point]:
-        """Return records without what is forgotten: it is left out, or has no words.
+        """Return records for a copy that leaves the store, without the words of hidden ones.
 
         >>> hidden = {"type": "turn", "id": "t", "user": "I did", "assistant": "ok"}
         >>> (left,) = Hidden(turns=frozenset({"t"})).without_hidden([Point("t", hidden)])
@@ -446,7 +447,7 @@ class Hidden:
 
 
 async def find_hidden(journal: Journal, user_id: str | None) -> Hidden:
-    """Return what a user (`None`: anybody) has asked to forget. Reads the ledger."""
+    """Return the records that a user (`None`: any user) has asked to forget. Reads the ledger."""
     memories, turns = set[str](), set[str]()
     entries = Filter((Is("type", "entry"), Is("applied", True), *user_conditions(user_id)))
     async for page in read_pages(journal.collection, entries):

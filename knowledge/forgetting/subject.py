@@ -1,4 +1,4 @@
-"""The subject of a removal: the words by which a text is known to tell of it. Pure."""
+"""The subject of a removal, and how texts that tell of it are found and cut. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -19,20 +19,20 @@ from souffleur.knowledge.text.sentences import sentences
 
 
 class Subject(Frozen):
-    """What is to be forgotten, in words."""
+    """The topic, names and memories that a removal is about."""
 
     topic: str = ""
-    """As the person named it; a text with all its terms tells of it."""
+    """The topic as the person named it; a text with all its terms tells of the subject."""
     names: tuple[str, ...] = ()
-    """Names that nothing else mentions; a text with one of them tells of it."""
+    """Names that no other memory mentions; a text with one of them tells of the subject."""
     contents: tuple[str, ...] = ()
-    """Memories that go; a text with most of the rare words of one tells of it."""
+    """Contents of memories that go; a text with most rare words of one tells of the subject."""
     called: tuple[str, ...] = ()
-    """Names of the user and the persona, which tell of nothing."""
+    """Names of the user and the persona, which are never compared."""
 
 
 class SubjectFinder:
-    """A subject, prepared to be looked for in many texts."""
+    """Finds a subject in many texts."""
 
     def __init__(self, subject: Subject) -> None:
         self._topic = frozenset(terms(subject.topic))
@@ -71,11 +71,11 @@ class SubjectFinder:
         return max((one.in_text(text) for one in near.values()), default=Likeness.NONE)
 
     def finds_or_may_find(self, text: str) -> bool:
-        """Return whether a text is found, or shares rare words with what goes."""
+        """Return whether a text tells of the subject, or shares rare words with it."""
         return self.finds(text) or self.may_find(text)
 
     def may_find(self, text: str) -> bool:
-        """Return whether a text that is not found shares rare words with what goes.
+        """Return whether a text only shares rare words with the subject.
 
         >>> finder = SubjectFinder(Subject(contents=["Ann is allergic to peanuts."]))
         >>> [finder.may_find(text) for text in ("Peanut butter?", "I'm home")]
@@ -91,7 +91,7 @@ class SubjectFinder:
         return bool(self._topic) and self._topic <= said
 
     def only_resembles(self, text: str) -> bool:
-        """Return whether a text that is found tells something else in much the same words.
+        """Return whether a text tells something else in nearly the same words as the subject.
 
         >>> boats = Subject(contents=["Ann paints green wooden boats."], called=["Ann"])
         >>> finder = SubjectFinder(boats)
@@ -125,7 +125,7 @@ class SubjectFinder:
         return "" if self.finds(left) or not any(map(str.isalnum, left)) else head + left
 
     def lines(self, text: str) -> tuple[str, ...]:
-        """Return the sentences of a text that tell of the subject; all of it if no one alone does.
+        """Return the sentences of a text that tell of the subject; the text if no single one does.
 
         >>> SubjectFinder(Subject(topic="Tom")).lines("Ann is well. Tom called.")
         ('Tom called.',)
@@ -150,7 +150,7 @@ class SubjectFinder:
         return value
 
     def cut_memory(self, memory: Memory) -> Memory:
-        """Return a memory without what tells of the subject; its content may be empty then."""
+        """Return a memory without its words about the subject; its content may become empty."""
         kept = {
             "content": self.cut(memory.content),
             "evidence": tuple(one for one in memory.evidence if not self.finds(one.quote)),
@@ -204,5 +204,5 @@ def _headed(text: str) -> tuple[str, str]:
 
 
 def _blank(sentence: str) -> str:
-    """Return the white space at the end of a sentence that goes."""
+    """Return the paragraph break at the end of a sentence that is cut, if there is one."""
     return "\n\n" if "\n" in sentence[len(sentence.rstrip()) :] else ""

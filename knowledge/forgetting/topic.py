@@ -1,4 +1,4 @@
-"""Traces: the records that tell of a topic or rest on what does, each with why. Pure."""
+"""Traces of a topic: the records that tell of it or rest on such records, with reasons. Pure."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,60 +17,60 @@ from souffleur.knowledge.text.plain import clip
 from souffleur.knowledge.turn import Turn
 
 MAX_SHOWN = 300
-"""Characters of a text that a preview shows."""
+"""Maximum number of characters of a text that a preview shows."""
 RESEMBLES = "it tells something else in much the same words"
-"""Why a memory is listed that goes only if it is chosen."""
+"""The reason for a memory that is removed only if it is chosen."""
 MAY_TELL = "it may tell of it in other words"
-"""Why something is listed that shares rare words with what goes; it goes only if it is chosen."""
+"""The reason for a record that shares rare words; it is removed only if it is chosen."""
 HAS_NAME = "it mentions a name that goes"
 BESIDE = "it was said beside what goes, and names nobody"
 DOUBTFUL = frozenset({MAY_TELL, HAS_NAME, BESIDE})
-"""Reasons for which it is doubtful whether something tells of what goes."""
+"""The reasons for records that possibly tell of the topic."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """One record that tells of the topic, or rests on what does."""
+    """One record that tells of the topic, or rests on a record that does."""
 
     id: str
     """The record's id, by which it is chosen."""
     kind: str
     """memory, episode, portrait, turn, entry, proposal, window, segment, item, or another."""
     text: str
-    """What it says."""
+    """The text of the record, perhaps clipped."""
     why: str
-    """Why it is listed."""
+    """The reason why the record is listed."""
     whole: bool = True
-    """Whether the record goes as a whole; else only `lines` of it."""
+    """Whether the whole record is removed; else only its `lines`."""
     lines: tuple[str, ...] = ()
-    """The words that go, if not the whole."""
+    """The lines that are removed, if not the whole record."""
     sure: bool = True
-    """Whether it clearly belongs to the topic; what does not goes only if it is chosen."""
+    """Whether the record clearly belongs to the topic; else it is removed only if chosen."""
     at: datetime | None = None
-    """When it was learned or said."""
+    """When the record was learned or said."""
 
 
 @dataclass(frozen=True)
 class TopicPreview:
-    """What would be forgotten with a topic. Nothing has changed."""
+    """The records that forgetting a topic would remove. Nothing has changed."""
 
     user_id: str
-    """Whose it is."""
+    """The user whose records these are."""
     topic: str
     """The topic."""
     traces: list[Trace]
-    """What tells of it, and what rests on that."""
+    """The records that tell of the topic, or rest on such records."""
     notes: list[str] = field(default_factory=list)
-    """What forgetting does not reach, or does besides."""
+    """Notes on other effects of forgetting, and on copies that it does not reach."""
 
     @property
     def ids(self) -> list[str]:
-        """The ids of what clearly belongs to the topic."""
+        """The ids of the records that clearly belong to the topic."""
         return [trace.id for trace in self.traces if trace.sure]
 
 
 def removal_notes(shared: bool) -> Iterator[str]:
-    """Yield what a removal does besides, and what it does not reach."""
+    """Yield notes on other effects of a removal, and on copies that it does not reach."""
     yield "What this process has at hand in memory is dropped."
     yield "Old backups and exports hold what was in them: delete those too."
     if shared:
@@ -79,7 +79,7 @@ def removal_notes(shared: bool) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class StoredRecords:
-    """Everything that is kept of a user."""
+    """All records of a user."""
 
     memories: Sequence[Memory]
     entries: Sequence[LedgerEntry]
@@ -93,7 +93,7 @@ class StoredRecords:
 def find_traces(
     held: StoredRecords, topic: str, near: Mapping[str, str], called: Sequence[str] = ()
 ) -> list[Trace]:
-    """Return what tells of a topic, and of the memories in `near`, each with why it is meant.
+    """Return the traces of a topic and of the memories in `near`, which has a reason for each id.
 
     `called` are the names of the user and the persona.
     """
@@ -124,7 +124,7 @@ def find_traces(
 def subject_of(
     topic: str, gone: Sequence[Memory], every: Iterable[Memory], called: Sequence[str] = ()
 ) -> Subject:
-    """Return the subject of a removal: the topic, and what these memories alone say."""
+    """Return the subject of a removal: the topic, and names that only these memories mention."""
     ids = {one.id for one in gone}
     stays = [one for one in every if one.id not in ids and one.category not in NARRATIVE]
     own = {normalize_text(name) for name in called}
@@ -137,7 +137,7 @@ def subject_of(
 def _memories(
     held: StoredRecords, finder: SubjectFinder, near: Mapping[str, str]
 ) -> Iterator[Trace]:
-    """Yield the memories that tell of the topic, and those that they replaced."""
+    """Yield the memories that tell of the topic, and their earlier versions."""
     known = {one.id: one for one in held.memories if one.category not in NARRATIVE}
     found: dict[str, str] = {}
     for one in known.values():
@@ -158,7 +158,7 @@ def _memories(
 def _beside(
     held: StoredRecords, gone: Sequence[Memory], finder: SubjectFinder, listed: set[str]
 ) -> Iterator[Trace]:
-    """Yield the memories with a quotation or cue that tells of it, or with the same source."""
+    """Yield memories with a quotation or cue about the topic, or from the same turn."""
     quotes = {(item.turn_id, item.quote) for one in gone for item in one.evidence}
     turns = {turn_id for turn_id, _ in quotes}
     names = {name for one in gone for name in one.entities}
@@ -180,7 +180,7 @@ def _beside(
 
 
 def _narratives(held: StoredRecords, finder: SubjectFinder, erased: set[str]) -> Iterator[Trace]:
-    """Yield the episodes and portraits that tell of it; old versions go as a whole."""
+    """Yield the episodes and portraits that tell of it; old versions are removed whole."""
     over = {
         segment.episode_id
         for segment in held.segments
@@ -219,7 +219,7 @@ def _turns(
 
 
 def _doubtful(held: StoredRecords, finder: SubjectFinder, listed: set[str]) -> Iterator[Trace]:
-    """Yield what shares rare words with what goes, and is not listed yet."""
+    """Yield the records not listed yet that share rare words with the subject."""
     for one in held.memories:
         if one.id in listed:
             continue
@@ -237,7 +237,7 @@ def _doubtful(held: StoredRecords, finder: SubjectFinder, listed: set[str]) -> I
 def _beside_turns(
     held: StoredRecords, telling: set[str], called: Sequence[str], listed: set[str]
 ) -> Iterator[Trace]:
-    """Yield what was said beside turns that tell of it, and names nobody."""
+    """Yield the turns beside ones that tell of the topic, if they name nobody."""
     said = sorted((one for one in held.turns if not one.expunged), key=lambda one: one.seq)
     for turn in turns_beside(telling, said, names_in(held.memories), called):
         if turn.id not in listed:
@@ -246,7 +246,7 @@ def _beside_turns(
 
 
 def _places(held: StoredRecords, erased: set[str]) -> Iterator[Trace]:
-    """Yield the windows and segments that hold turns that go, which leave them."""
+    """Yield the windows and segments that lose turns."""
     for session in held.sessions:
         if count := len(erased & {entry.id for entry in session.window}):
             why = f"its window holds {count} of these turns"
@@ -261,7 +261,7 @@ def _places(held: StoredRecords, erased: set[str]) -> Iterator[Trace]:
 def _entries(
     held: StoredRecords, finder: SubjectFinder, sure: set[str], others: set[str]
 ) -> Iterator[Trace]:
-    """Yield the entries that tell of it, but those on `others` alone, which tell something else."""
+    """Yield the entries that tell of the topic, except those that concern only `others`."""
     for entry in held.entries:
         if entry.memory_ids and others.issuperset(entry.memory_ids):
             continue
@@ -286,11 +286,11 @@ def _others(held: StoredRecords, finder: SubjectFinder) -> Iterator[Trace]:
 
 
 KEPT = frozenset({"person", "persona", "meta", "removal", "user lease", "arrivals"})
-"""Types of records that say who somebody is, or keep the store in order: no topic is cut there."""
+"""Types of records in which no topic is cut: they identify people or order the store."""
 
 
 def content_of(point: Point) -> dict[str, Any]:
-    r"""Return what a record says; the JSON of a host's item is read.
+    r"""Return the content of a record; for an item of the host, its parsed JSON.
 
     >>> content_of(Point("1", {"type": "item", "value": '{"a": "\\u8336"}', "user_id": "ann"}))
     {'a': '茶'}

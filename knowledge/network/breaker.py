@@ -1,4 +1,4 @@
-"""A circuit breaker: while an endpoint fails, it is probed now and then instead of called often.
+"""A circuit breaker: while an endpoint fails, it is called only now and then.
 
 See M. Nygard, Release It! (2007): closed while requests succeed; open after failures, for a pause
 that doubles each time; then half open for a single request, whose result closes or reopens it.
@@ -66,7 +66,7 @@ class Breaker:
 
     @property
     def trouble(self) -> str:
-        """A sentence that says what fails, since when and why; empty if nothing does."""
+        """A sentence that says which work fails, since when and why; empty without an outage."""
         return f"{self.what} has failed {self.outage}" if self.outage else ""
 
     @property

@@ -1,6 +1,6 @@
-"""Connections: how our HTTP clients reach an address, and what bars the way to it.
+"""Connections: proxies and certificates of our HTTP clients, as the environment names them.
 
-The environment names proxies and certificates, often those of another day or another program.
+A variable that was set for another program may be wrong for us: then the error names it.
 """
 
 import os
@@ -18,10 +18,9 @@ _SOCKS = ("socks5", "socks5h")
 
 
 def connection(url: str) -> dict[str, Any]:
-    """Return the arguments of a client or transport of httpx2, or httpx, that is to reach a URL.
+    """Return the arguments of a client or transport of httpx2 or httpx that will call a URL.
 
-    What is on this machine is reached directly. Raises SettingsError for a variable that is on the
-    way and cannot be right.
+    No proxy is used for this machine. Raises SettingsError for a variable that cannot be right.
     """
     proxy = _proxy(url)
     plain = url.lower().startswith("http://")
@@ -32,10 +31,10 @@ def connection(url: str) -> dict[str, Any]:
 
 @cache
 def trusted() -> ssl.SSLContext:
-    """Return the context of every TLS connection. Reading it takes about 20 ms of a processor.
+    """Return the context of every TLS connection. Creating it takes about 20 ms.
 
-    SSL_CERT_FILE and SSL_CERT_DIR say whom to trust, as they are when it is first asked for. Raises
-    SettingsError if they name none.
+    It trusts the certificates that SSL_CERT_FILE and SSL_CERT_DIR name at the first call. Raises
+    SettingsError if there are none.
     """
     import httpx2
 
@@ -64,7 +63,7 @@ def _untrusted(variable: str, why: str) -> SettingsError:
 
 
 def _proxy(url: str) -> str | None:
-    """Return the proxy that the environment has on the way to a URL; `None` for none."""
+    """Return the proxy that the environment names for a URL; `None` if it names none."""
     named = getproxies()
     kind = next((kind for kind in (url.partition(":")[0].lower(), "all") if named.get(kind)), "")
     if not kind or _is_exempt(host_of(url), named.get("no", "")):
@@ -79,7 +78,7 @@ def _proxy(url: str) -> str | None:
 
 
 def _is_exempt(host: str, exempt: str) -> bool:
-    """Return whether a host is reached directly: this machine, or what NO_PROXY names.
+    """Return whether a host is reached without a proxy: this machine, or one in NO_PROXY.
 
     >>> [_is_exempt(host, "10.0.0.0/8") for host in ("10.1.2.3", "localhost", "a.example")]
     [True, True, False]
@@ -98,7 +97,7 @@ def _is_within(host: str, network: str) -> bool:
 
 
 def is_here(host: str) -> bool:
-    """Return whether a host is this machine, which no proxy reaches.
+    """Return whether a host is this machine, which a proxy cannot reach.
 
     >>> [is_here(host) for host in ("localhost", "127.0.0.2", "::1", "0.0.0.0", "localhost.org")]
     [True, True, True, True, False]
@@ -115,7 +114,7 @@ def is_here(host: str) -> bool:
 
 
 def _fault(proxy: str) -> str:
-    """Return why an address of a proxy cannot be used; empty if it can be.
+    """Return why the address of a proxy cannot be used; empty if it can.
 
     >>> _fault("http://proxy.example:3128"), _fault("http://:3128")
     ('', 'that is no address of a proxy: write it like http://proxy.example:3128')
@@ -145,6 +144,6 @@ def _is_address(url: str) -> bool:
 
 
 def _variable(kind: str) -> str:
-    """Return the variable that names the proxy for a kind of URL, as it is written there."""
+    """Return the variable that names the proxy for a kind of URL, spelt as in the environment."""
     names = (f"{kind}_proxy", f"{kind}_proxy".upper())
     return next((name for name in names if os.environ.get(name)), "The system's proxy")

@@ -12,7 +12,7 @@ _HINTS = {
 
 
 def hint_for(status: int, own: Mapping[int, str]) -> str:
-    """Return what to do about a status; `own` has the hints for this kind of endpoint.
+    """Return advice for a status; `own` has the hints for this kind of endpoint.
 
     >>> hint_for(401, {}), hint_for(404, {404: "check the address"})
     ('check the API key', 'check the address')
@@ -25,7 +25,7 @@ def hint_for(status: int, own: Mapping[int, str]) -> str:
 
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error and its explicit causes; not its context, which may be another call's."""
+    """Yield the error and its explicit causes, without contexts, which may be of other calls."""
     cause: BaseException | None = error
     while cause is not None:
         yield cause

@@ -1,4 +1,4 @@
-"""Addresses: their parts that may be shown, and their hosts."""
+"""Addresses of endpoints: the parts that may be shown, the base URL, the host."""
 
 import re
 from urllib.parse import urlsplit, urlunsplit
@@ -6,7 +6,7 @@ from urllib.parse import urlsplit, urlunsplit
 _METHOD = re.compile(
     r"(?<=[^/:])/++(?:(?:chat/)?completions|responses|embeddings)?/*+(?=[?#]|\Z)", re.IGNORECASE
 )
-"""The end of a URL that is copied from an example of a request."""
+"""The path of a method at the end of a URL, as in examples of requests."""
 
 
 def bare_address(url: str) -> str:
@@ -26,7 +26,7 @@ def bare_address(url: str) -> str:
 
 
 def api_base(url: str) -> str:
-    """Return the base URL of an OpenAI-compatible interface, of which the URL of a method is given.
+    """Return the base URL of an OpenAI-compatible interface, given that or the URL of a method.
 
     >>> api_base("http://localhost:1234/v1/chat/completions/"), api_base("https://a.example/v1")
     ('http://localhost:1234/v1', 'https://a.example/v1')

@@ -46,7 +46,7 @@ _JOINED_BY_SIGN = re.compile(r"[A-Za-z0-9][!#$%&*+?^~@]+[A-Za-z0-9]")
 _NAMED_OR_READ = re.compile(
     r"[\w.]+#[0-9]{1,6}|.*[=|:/\\].*|(?i:sha[0-9]+)-.*|[\w.+-]+@(?:[\w.-]*[.-][\w.-]*|[A-Za-z]+)"
 )
-"""Names of players, code, sums of files and addresses."""
+"""Names of players, code, checksums and addresses."""
 _PREFIXED = re.compile(
     r"[A-Za-z][A-Za-z0-9]{0,11}(?:[-_.~][A-Za-z0-9]{1,8}){0,3}[-_.~]([A-Za-z0-9]{20,})"
 )
@@ -54,7 +54,7 @@ _ID_PREFIX = re.compile(
     r"(?i:(?:sha[0-9]*|md5|commit|rev|hash|blake2?[bs]?|cid|uuid|id|cus|price|prod|pi|po|re|pm|seti|src|ch|in|sub|evt|acct|txn|req"
     r"|user|usr|org|d|tpl|batch|ftjob|resp|msg|run|thread|asst|file|chatcmpl|call|order|build|img|image|video|post|item)[-_.])"
 )
-"""What joined to digits made by chance is the number of a thing, and opens nothing."""
+"""Prefixes of ids, which are made by chance but open nothing."""
 _READ = re.compile(
     r".*[\w\]][\[(].*|[a-z_.]+=.*|\$.*|<.*|\{.*|\[.*|%[a-z]+%?|.*://.*|[^@]*@[a-z-]+\.[a-z.]+"
 )
@@ -63,7 +63,7 @@ _CAPITALS = re.compile("[A-Z0-9._-]+")
 
 
 def is_password_like(found: str) -> bool:
-    """Return whether these signs are such as people make a password of, and few other words.
+    """Return whether the signs look like a password and like few other words.
 
     >>> is_password_like("Tea4two&Milk"), is_password_like("sunny-hill_77")
     (True, False)
@@ -88,7 +88,7 @@ def may_be_password(found: str) -> bool:
 
 
 def is_surely_password(found: str) -> bool:
-    """Return whether it is so much like a password that no word need say so.
+    """Return whether the signs are surely a password, even without a word near them.
 
     >>> is_surely_password("Marmalade!Otter88"), is_surely_password("Yasmin@1960sham")
     (True, True)
@@ -106,7 +106,7 @@ def is_surely_password(found: str) -> bool:
 
 
 def has_inner_digit(found: str) -> bool:
-    """Return whether a digit stands between letters, as in few words but passwords.
+    """Return whether a digit stands between letters, as in passwords and few other words.
 
     >>> has_inner_digit("soggybiscuit4tea"), has_inner_digit("gr4nnysTeapot")
     (True, True)
@@ -121,7 +121,7 @@ def has_inner_digit(found: str) -> bool:
 
 
 def is_word_with_digits(found: str) -> bool:
-    """Return whether it is a long word with digits, or several words, as right after a label.
+    """Return whether it is a long word with digits or several words, for a value after a label.
 
     >>> is_word_with_digits("palomitas88"), is_word_with_digits("Tangerine-Fox-88")
     (True, True)
@@ -184,7 +184,7 @@ def has_letters_and_digits(found: str) -> bool:
 
 
 def has_inner_sign(found: str) -> bool:
-    """Return whether a sign joins parts of it, as in few words but passwords.
+    """Return whether a sign joins two parts, as in passwords and few other words.
 
     >>> has_inner_sign("milk%Bari"), has_inner_sign("milk-Bari"), has_inner_sign("well-known")
     (True, False, False)
@@ -208,7 +208,7 @@ def is_mixed(found: str) -> bool:
 
 
 def has_many_sorts(found: str) -> bool:
-    """Return whether it is no name: not only small letters, nor words that are joined.
+    """Return whether the signs are of many sorts, unlike a name in code.
 
     >>> has_many_sorts("BkBIDac43a+MEz"), has_many_sorts("my_secret_name1")
     (True, False)
@@ -237,7 +237,7 @@ def has_four_signs(found: str) -> bool:
 
 
 def is_no_count(found: str) -> bool:
-    """Return whether numbers told in words are more than counted up.
+    """Return whether numbers in words are not merely counted up ("one, two, three").
 
     >>> is_no_count("four seven one nine"), is_no_count("One, two, three, four")
     (True, False)
@@ -252,7 +252,7 @@ def _is_made(found: str) -> bool:
 
 
 def is_random(found: str) -> bool:
-    """Return whether the signs were made by chance: of all sorts, and hardly one of them twice.
+    """Return whether the signs look random: of all sorts, and hardly any of them twice.
 
     >>> is_random("cfxV7V40RY7AQbPENDZ1vMYF"), is_random("internationalisation-2024-Overview")
     (True, False)
@@ -269,7 +269,7 @@ def is_random(found: str) -> bool:
 
 
 def is_prefixed_key(found: str) -> bool:
-    """Return whether it is a short name and, joined to it, many signs made by chance.
+    """Return whether a short name is followed by many random signs.
 
     >>> is_prefixed_key("tgp_v1_" + "8f3k2m9q7x1z" * 3), is_prefixed_key("ab1-" + "A1B2C3D4" * 4)
     (True, True)

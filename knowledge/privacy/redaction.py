@@ -52,10 +52,10 @@ _UNSPACED = """
 """
 
 KNOWN = frozenset((*_GRAMMAR.split(), *_ERRORS.split(), *_UNSPACED.split()))
-"""Words by which programs say what is wrong, in lower case: they tell nothing of a talk."""
+"""Usual words of error messages, in lower case: they reveal nothing of a talk."""
 
 _READ = 4000
-"""Maximum characters of a message that are read; a longer one is a page."""
+"""Maximum number of characters of a message that are read; longer ones are web pages."""
 _DEPTH = 3
 """Maximum levels of nested escapes: JSON in JSON in JSON."""
 _SHORTEST_SECRET = 4
@@ -74,15 +74,15 @@ _TOKEN = re.compile(
 )
 """A word in Latin letters, a known word, or any other letter: in other scripts each is compared."""
 _MARKS = dict.fromkeys((*range(0x300, 0x370), *map(ord, "'’")))
-"""Marks of letters and within words, which are taken off."""
+"""Marks of letters, and apostrophes, which are removed before a comparison."""
 _SHARED = 4
-"""Characters that a word may not have in common with what was sent; a shorter word: all of it."""
+"""A word is cut if the sent text has so many of its characters in a row, or a shorter word."""
 _IN_A_ROW = 3
-"""Words that may not stand in a row as in what was sent, not even if each is known."""
+"""So many words in a row are cut if the sent text has them, even if each is known."""
 _VALUE = re.compile(
     r"\(was .*?(?:\)|…|$)|(?<![^\W_])(?:'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\")|\n.*", re.DOTALL
 )
-"""What a message of ours quotes of an answer."""
+"""The part of a message of ours that quotes an answer."""
 _SHORTENED = (
     re.compile(r"(?<![A-Za-z0-9])(?:sk|pk|rk)[-_][A-Za-z0-9*_.…-]{4,}+"),
     re.compile(r"(?<![A-Za-z0-9])(?:gsk|hf|xai|nvapi|pplx|AIza)[-_]?[A-Za-z0-9*_-]{16,}+"),
@@ -90,11 +90,11 @@ _SHORTENED = (
     re.compile(r"(?<=://)[^/\s@]*+@"),
     re.compile(r"(?<=[?&])[^?=&\s]*?(?:key|token|secret|password|sig)[^?=&\s]*+=[^&\s\"'<>]++"),
 )
-"""What endpoints tell of a key, cut or starred, and what may be a key in an address or header."""
+"""Shortened or starred keys in messages of endpoints, and keys in addresses or headers."""
 
 
 def redact(words: str, private: Sequence[str] = (), secrets: Sequence[str] = ()) -> str:
-    """Return another program's words on one line, with "…" for keys and for what it was sent.
+    """Return another program's message on one line, with "…" for keys and for words it was sent.
 
     Escapes and tags are removed first, as quotations may be embedded in JSON or HTML. Secrets and
     document numbers are those that `secrets` finds, whatever the settings say about memories.
@@ -114,7 +114,7 @@ def redact(words: str, private: Sequence[str] = (), secrets: Sequence[str] = ())
 
 
 def redact_own(words: str, private: Sequence[str]) -> str:
-    """Return a message of ours about an answer, without what it quotes of the answer or the talk.
+    """Return a message of ours about an answer, without quotations of the answer or the talk.
 
     >>> redact_own("ops.0.kind: must be one of fact, todo (was 'psoriasis')", [])
     'ops.0.kind: must be one of fact, todo …'
@@ -141,7 +141,7 @@ class _Token:
 
 
 def _without(words: str, sent: str, *, single: bool = True) -> str:
-    """Return the words without those of what was sent; `single` words, or only those in a row."""
+    """Return a message without words of the sent text: `single` ones too, or only rows of them."""
     tokens = [_Token(*one.span(), _letters(one[0])) for one in _TOKEN.finditer(words)]
     for token in tokens:
         token.cut = single and token.letters not in KNOWN and _shares(token.letters, sent)
@@ -162,7 +162,7 @@ def _kept(words: str, tokens: Sequence[_Token]) -> Iterator[str]:
 
 
 def _shares(letters: str, sent: str) -> bool:
-    """Return whether a word has something in common with what was sent.
+    """Return whether the sent text has a part of a word.
 
     >>> _shares("psoriasis", "mypsoriasisisback"), _shares("psoriasis", "mysoreback")
     (True, False)

@@ -56,7 +56,7 @@ def own_in_text(concept: str, *languages: str) -> str:
 
 
 def in_text(concept: str, *languages: str) -> str:
-    """Return the same without limits; a space between square brackets stays one."""
+    """Return the words as `own_in_text` does, but as alternatives without limits."""
     return _SPACE_OUTSIDE.sub(r"\\s", alternatives(concept, *languages))
 
 
@@ -90,7 +90,7 @@ def _limited(by_limits: dict[tuple[str, str], list[str]]) -> Iterator[str]:
 
 
 def _limits(word: str) -> tuple[str, str]:
-    """Return what must be true before the word and after it."""
+    """Return the patterns that must hold before the word and after it."""
     letter = _FIRST_LETTER.search(word)
     if letter is not None and letter[0] > _LAST_OF_SPACED_SCRIPTS:
         return "", ""

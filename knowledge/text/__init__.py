@@ -1,1 +1,1 @@
-"""Text analysis: comparison, terms, numbers, dates, names. No store, no model."""
+"""Reading of texts: comparison, numbers, dates, details, thinking. No store, no model."""

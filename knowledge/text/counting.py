@@ -21,13 +21,13 @@ kilo kilogram gram mile metre meter foot inch degree litre liter cup glass pint 
 time floor storey old
 """
 _MEASURED = frozenset(map(stem, _UNITS.split()))
-"""What follows a measured number; such a number is no count."""
+"""Nouns after a measured number, which counts nothing."""
 _TOGETHER = """
 people person friend name date appointment place city town thing topic matter plan event option
 member other
 """
 _COLLECTIVE = frozenset(map(stem, _TOGETHER.split()))
-"""What things may be called together, though the text does not call them so."""
+"""Nouns that sum up things which the text names otherwise."""
 _CLASSIFIERS = "个個位名人件只隻条條匹本部首篇张張家处處项項种種様"
 _COLLECTIVE_HAN = ("人", "朋友", "友達", "名字", "日期", "日子", "约", "事", "地方", "城市", "选择")
 _YEARS = re.compile(r".*?(?:[0-9]|[ -]years?|岁|歲|歳|年)", re.IGNORECASE)
@@ -57,13 +57,13 @@ _BETWEEN = re.compile(r",? (?:and|or|&) |, |、|[和跟与與]|以及|还有")
 class _Count:
     value: str
     nouns: frozenset[str]
-    """Stems of the words that say what is counted, or the characters after a classifier."""
+    """Stems of the nouns that are counted, or the characters after a classifier."""
 
 
 def unfounded(
     text: str, material: str, names: Iterable[str] = (), *, on: date | None = None
 ) -> list[Detail]:
-    """Return names and numbers of a text that its material neither has nor lets count.
+    """Return names and numbers of a text that its material does not support.
 
     Dates may be worked out; so may ages, if the day of the text is given (`on`).
 
@@ -130,13 +130,13 @@ def _ages(material: str, on: date, number: str) -> Iterator[int]:
 
 
 def _day(year: str, month: str, day: str) -> date:
-    """Return a day; the last of its month if it has fewer."""
+    """Return a day; the last of the month if the month is shorter."""
     last = monthrange(int(year), int(month))[1]
     return date(int(year), int(month), min(int(day), last))
 
 
 def _counts(text: str) -> Iterator[_Count]:
-    """Yield the numbers of things in a text that are not measured."""
+    """Yield the counts of things in a text, without measures."""
     for line in text.splitlines():
         numbers, _ = find_numbers(read_dates(line)[1])
         for one in numbers:
@@ -162,7 +162,7 @@ def _nouns(number: str, rest: str) -> frozenset[str]:
 
 
 def _says(nouns: frozenset[str], material: str) -> bool:
-    """Return whether the material speaks of such things, or they are called so for short."""
+    """Return whether the material has these nouns, or a noun only sums things up."""
     if nouns & _COLLECTIVE or any(noun.startswith(_COLLECTIVE_HAN) for noun in nouns):
         return True
     stems = {stem(word) for word in _WORDS.findall(material.lower())}

@@ -47,7 +47,7 @@ _QUANTITY = (
     rf"(?:{UNIT}|%|per\s?cent\b|(?:years?|months?|weeks?|days|hours?|minutes?|seconds?"
     r"|euros?|pounds?|dollars?|kilos?|grams?|miles?|litres?|liters?|degrees?)\b)"
 )
-"""What a number measures that stands after a month by chance: "in October 27 nmol/L"."""
+"""A unit after a number that stands behind a month by chance: "in October 27 nmol/L"."""
 _BEFORE_TIME = re.compile(
     r"\b(?:in|since|until|till|from|by|during|last|next|early|mid|late|this|before|after|every"
     r"|through|of|around)[ -]$",
@@ -207,20 +207,20 @@ _READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str | None]], .
     *((re.compile(pattern), _alone) for pattern in (_ENGLISH_MONTH, _YEAR_ALONE)),
     *((re.compile(pattern), _exact) for pattern in _IN_PART),
 )
-"""The patterns and their readers, the most exact first; each reads what the former have left."""
+"""The patterns and their readers, the most exact first; each reads the rest of the line."""
 
 
 NEAR = 366
 """Days around a text within which a time that is not read for certain may lie."""
 FAR = 100 * NEAR
-"""The same where it counts years."""
+"""The same for a text that counts years."""
 ZONES = 1
 """Days by which the calendars of speaker and clock may differ."""
 ENGLISH_SHARE = 0.2
 """Minimum share of English stop words in a text whose words are read."""
 
 Days = tuple[int, int]
-"""The first and the last of some days, by ordinal."""
+"""The first and the last day of a period, by ordinal."""
 
 _COUNTS_YEARS = re.compile(r"\b(?:years?|decades?)\b|[年歳歲岁]", re.IGNORECASE)
 _TELLS_TIME = re.compile(
@@ -251,9 +251,9 @@ def is_read(text: str) -> bool:
 
 
 def days_meant(text: str, at: datetime, *, is_read: bool = True) -> list[Days]:
-    """Return the days that what was said at a time may mean, and the day when it was said.
+    """Return the periods that a text said at a time may mean, with the day when it was said.
 
-    In a language that is not read, all days near by are possible.
+    If the language is not read (`is_read`), all days near by are possible.
 
     >>> at = datetime.fromisoformat("2026-03-06T18:00:00+00:00")
     >>> days = days_meant("I bought it yesterday", at)
@@ -275,7 +275,7 @@ def days_meant(text: str, at: datetime, *, is_read: bool = True) -> list[Days]:
 
 
 def is_among(days: Iterable[Days], key: str) -> bool:
-    """Return whether one of the days, by ordinal, is of a date, given as in `details.Detail`."""
+    """Return whether a date (its key, see `details.Detail`) may lie in one of the periods."""
     return any(_overlaps(key, first, last) for first, last in days)
 
 

@@ -1,4 +1,4 @@
-"""The details of a text (names, numbers, dates), to find out what a rewriting has lost.
+"""The details of a text (names, numbers, dates), to find those that a new version has lost.
 
 Only certain details are looked for, while the new text is read generously. So every reported detail
 is really missing, but not every missing detail is reported.
@@ -136,7 +136,7 @@ def _is_heading(line: str, words: list[str]) -> bool:
 
 
 def _begins(line: str, at: int) -> bool:
-    """Return whether a sentence, list item or speech begins there, which explains a capital."""
+    """Return whether a sentence, list item or speech begins at `at`, which explains a capital."""
     before = line[max(0, at - 40) : at].rstrip(" \t*_")
     if before.endswith(tuple("\"“'‘「『")) or not before.strip("-*•#>.)( \t0123456789"):
         return True
@@ -169,7 +169,7 @@ class Detail:
 
 @dataclass(frozen=True)
 class _Said:
-    """Everything that a text may be read as saying."""
+    """All details that a text may contain, if it is read generously."""
 
     text: str
     """The text, and the same without what is in brackets: Tobias (Tobi) Lindqvist."""

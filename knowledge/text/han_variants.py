@@ -1,4 +1,4 @@
-"""Traditional and simplified Chinese characters: 綠 and 绿 are one word to whoever looks for it."""
+"""Traditional and simplified Chinese characters: a search for 绿 also finds 綠."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping

@@ -29,11 +29,11 @@ _MINUS = re.compile(r"(?<![a-z0-9-])-(?=\d)")
 LETTERS_PER_TYPO = 10
 """Letters of a quote for each of which one typo may be mended."""
 MIN_MENDED = 5
-"""Minimum length of a word with a mended typo: of shorter ones, a letter makes others."""
+"""Minimum length of a word with a mended typo: one letter makes a short word another word."""
 MAX_PLACES = 100
 """Maximum places of a text that are compared with a quote for typos."""
 _SIGNED = re.compile(r"[#%&@]|(?<![a-z0-9-])-\d+")
-"""What distinguishes words and numbers besides letters and digits."""
+"""Signs that distinguish words and numbers besides letters and digits."""
 _CAPITALISED = re.compile(r"\b[A-ZÀ-ÖØ-Þ]\w+")
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _TELLING = "#%&@"
@@ -46,19 +46,19 @@ NEGATION = re.compile(
 )
 
 SAME_SHARE = 2 / 3
-"""Minimum share of the words of a text that another has which says the same or the opposite."""
+"""Minimum share of a text's words in another text that says the opposite."""
 DENIED_WORDS = 2
 """Number of words beside a negation that it denies: "doesn't really like"."""
 _CLAUSE = re.compile(
     r"[,.;:!?\n…]|\b(?:but|and|because|though)\b|但|而|却|けど|から"
     r"|(?=不是|\bnot (?:the|an?|my|on|in|at)\b)"
 )
-"""What is between clauses, or before what is set against another: "on the 19th not the 9th"."""
+"""A gap between clauses, or before a contrast: "on the 19th not the 9th"."""
 _DENIAL = re.compile(
     rf"{NEGATION.pattern}|(?<![特区區告分性级級个個辨送])[别別](?![人的墅处處致名扭])"
 )
 _SUFFIX = re.compile("ない|なか|ません")
-"""Negations that follow what they deny."""
+"""Negations that follow the denied word."""
 _NO_NEGATION = re.compile(
     r"\b(?:not only|no doubt|no wonder|no problem|(?:can't|cannot) wait)\b|不[过過](?!敏)"
     r"|不[但仅僅只止管论論如久少错錯断斷时時同]|[没沒][错錯事]|差不多|不得不|忍不住|[对對]不起|无论|無論"
@@ -77,7 +77,7 @@ _FILLERS = frozenset(
         " tell know think mean remember please 喜欢 喜歡 爱 愛 好き"
     )
 )
-"""Words that add nothing to what is told."""
+"""Words without a meaning of their own."""
 _HAN_OR_KATAKANA = re.compile(r"[\u30a1-\u30ff\u3400-\u9fff]")
 
 
@@ -147,7 +147,7 @@ def _find_words(quote: str, text: str) -> bool:
 
 
 def _find_near(whole: list[str], part: list[str], at: int, names: Set[str]) -> int:
-    """Return where a part ends that begins at an index or later; -1 if it is not there.
+    """Return the end of a part that begins at an index or later; -1 if it is not there.
 
     With so many typos, one of so many pieces and one more is without any: it is found first.
     """
@@ -174,7 +174,7 @@ def _starts(whole: list[str], piece: list[str], at: int) -> Iterator[int]:
 
 
 def _typos(said: list[str], meant: list[str], names: Set[str]) -> float:
-    """Return how many words were mended; infinity if one says something else now."""
+    """Return the number of mended words; infinity if one of them has another meaning."""
     other = [pair for pair in zip(said, meant, strict=True) if pair[0] != pair[1]]
     mended = all(two not in names and _is_typo(one, two) for one, two in other)
     return len(other) if mended else inf
@@ -285,7 +285,7 @@ def _in_order(part: list[str], whole: list[str]) -> bool:
 
 
 def says_again(new: str, old: str) -> bool:
-    """Return whether all telling words of a text are in another, which denies and counts alike.
+    """Return whether another text has all content words of a text, its negations and numbers.
 
     >>> says_again("As I said, I love green tea!", "Ann likes green tea.")
     True
@@ -301,10 +301,10 @@ def says_again(new: str, old: str) -> bool:
 
 
 def says_opposite(new: str, old: str, names: Iterable[str] = ()) -> bool:
-    """Return whether a text denies what another affirms in the same words, or the other way round.
+    """Return whether one of two texts denies the other in the same words.
 
-    It has two thirds of the other's words, not counting `names`, and one of the two has no negation
-    at all. What tells of an end ("until") is no opposite of "not any more".
+    `new` has two thirds of the words of `old`, not counting `names`, and exactly one of them has a
+    negation. A text that tells of an end ("until") is never an opposite.
 
     >>> says_opposite("Ann eats meat.", "I don't eat meat"), says_opposite("安喜欢茶", "我不喜欢茶")
     (True, True)
@@ -325,7 +325,7 @@ def says_opposite(new: str, old: str, names: Iterable[str] = ()) -> bool:
 
 
 def _denies(clauses: Iterable[str], words: Set[str]) -> bool:
-    """Return whether clauses deny one of the words, and affirm none: "not X" and not "Y, not X"."""
+    """Return whether clauses deny one of the words and affirm none: "not X", but not "Y, not X"."""
     telling = [clause for clause in clauses if words & set(_content_words(clause))]
     if not all(map(_DENIAL.search, telling)):
         return False

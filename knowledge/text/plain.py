@@ -21,7 +21,7 @@ _SEQUENCE = re.compile(
     r"|\x1b[\]PX^_][^\x07\x1b\x9c]*+(?:\x07|\x1b\\|\x9c)"  # OSC, DCS …: titles, clipboard, links
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
-"""C0 and C1, save tabs and line ends."""
+"""The controls C0 and C1, except tabs and line ends."""
 
 
 def mend(text: str) -> str:
@@ -36,9 +36,9 @@ def mend(text: str) -> str:
 
 
 def without_controls(text: str) -> str:
-    r"""Return the text without what commands a terminal: sequences of escape, control characters.
+    r"""Return the text without escape sequences and control characters, which command a terminal.
 
-    What a sequence only surrounds, such as the words of a link, stays. See ECMA-48.
+    Words between two sequences, such as the text of a link, stay. See ECMA-48.
 
     >>> without_controls("a\x1b[2J\x1b]0;title\x07b\x9b\tc\r\n")
     'ab\tc\r\n'
@@ -47,7 +47,7 @@ def without_controls(text: str) -> str:
 
 
 def showable(text: str) -> str:
-    r"""Return the text as a terminal may have it: nothing commands it, nothing is reversed.
+    r"""Return the text as a terminal may show it: without controls and reversed words.
 
     >>> showable("\x1b[8mhidden\x1b[0m \u202egnp")
     'hidden gnp'
@@ -56,7 +56,7 @@ def showable(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Return a text from outside as it may be stored: whole, and without controls."""
+    """Return a text from outside as it may be stored: valid Unicode without controls."""
     return text if text.isprintable() else without_controls(mend(text))
 
 
@@ -91,7 +91,7 @@ def reveal(text: str) -> str:
 
 
 def clip(text: str, max_length: int) -> str:
-    """Return the text; a longer one is cut to three quarters from its front and the rest its end.
+    """Return the text; of a longer one, three quarters of the length from its front, then its end.
 
     >>> clip("one two three", 20), clip("0123456789" * 10, 24)
     ('one two three', '012345678901234567 […] 9')
@@ -113,7 +113,7 @@ def single_line(text: str) -> str:
 
 
 def set_in(text: str) -> str:
-    r"""Return the text with every line but the first indented, so that none can pose as ours.
+    r"""Return the text with every line but the first indented, so that it cannot pose as ours.
 
     A line ends at any line boundary of `str.splitlines`: CR, U+2028, a form feed …
 
@@ -142,16 +142,16 @@ _BARE_MEDIA = re.compile(
     rf"(?<!{_DATA_SIGN})(?={_DATA_SIGN}{{60}}){_MIXED_CASES}"
     rf"(?:{_DATA_SIGN}{{500,}}+|{_DATA_SIGN}{{60,80}}+(?:\r?\n{_DATA_SIGN}{{20,80}}+){{5,}}+)"
 )
-"""Data in base64 that nothing announces: very long, or broken into many lines."""
+"""Data in base64 without a mark before it: very long, or broken into many lines."""
 _MEDIA_BEGINS = {
     "image": ("iVBORw0KG", "/9j/", "R0lGOD", "UklGR", "PHN2Zy", "Qk0"),
     "audio": ("SUQz", "T2dnUw", "//uQ"),
 }
-"""How images (PNG, JPEG, GIF, WebP, SVG, BMP) and sound (MP3, Ogg) begin in base64."""
+"""The first signs of images (PNG, JPEG, GIF, WebP, SVG, BMP) and sound (MP3, Ogg) in base64."""
 
 
 def name_media(text: str) -> str:
-    """Return the text with a name such as `[image]` for each that is embedded as data.
+    """Return the text with embedded media, such as data URLs, replaced by names such as `[image]`.
 
     >>> name_media("![](data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAA) This is Mia.")
     '![]([image]) This is Mia.'

@@ -41,7 +41,7 @@ def endpoint_of(row: Row) -> Callable[..., Any]:
         if row.needs_model:
             check_model(memory)
         arguments = _arguments(row, given, body)
-        found = row.method(row.of(memory), **arguments)
+        found = getattr(row.of(memory), row.method.__name__)(**arguments)  # may be a subclass
         return _answer(await found if isawaitable(found) else found)
 
     every = [_parameter("memory", Memory), *_whose(row)]

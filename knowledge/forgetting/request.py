@@ -95,9 +95,9 @@ class KnownRecords:
     often: frozenset[str]
     """Keys of words that the user says often: see `likeness`."""
 
-    def matter_of(self, memory: Memory, going: frozenset[str]) -> SoughtMemory:
-        """Return a memory prepared to be looked for; memories in `going` are forgotten with it."""
-        stay = [one for one in self.memories if one.id not in going and one.id != memory.id]
+    def sought(self, memory: Memory, deleted: frozenset[str]) -> SoughtMemory:
+        """Return a memory prepared to be looked for; those in `deleted` are forgotten with it."""
+        stay = [one for one in self.memories if one.id not in deleted and one.id != memory.id]
         stay = [one for one in stay if one.category not in NARRATIVE]
         mine = [name for name in memory.entities if not self._is_called(name)]
         own = unshared(mine, stay)
@@ -121,7 +121,7 @@ class KnownRecords:
 
 
 @dataclass
-class Found:
+class Matches:
     """Records that surely or possibly tell a memory."""
 
     turns: set[str] = field(default_factory=set)
@@ -150,51 +150,51 @@ def unshared(names: Iterable[str], others: Iterable[Memory]) -> tuple[str, ...]:
 
 
 def find_matches(
-    matter: SoughtMemory,
-    held: KnownRecords,
+    sought: SoughtMemory,
+    records: KnownRecords,
     *,
-    rests: frozenset[str],
-    going: frozenset[str],
-    asking: frozenset[str] = frozenset(),
-) -> Found:
+    evidence: frozenset[str],
+    deleted: frozenset[str],
+    requests: frozenset[str] = frozenset(),
+) -> Matches:
     """Return the records that tell a memory.
 
-    `rests` are the turns that the memory rests on, `asking` those that ask to forget it: both are
-    hidden in any case. `going` are memories that are forgotten together with it.
+    `evidence` are the turns that the memory rests on, `requests` those that ask to forget
+    it: both are hidden in any case. `deleted` are memories that are forgotten together with it.
     """
-    found = Found(turns=set(rests))
-    for one in held.memories:
-        if one.id in going:
+    found = Matches(turns=set(evidence))
+    for one in records.memories:
+        if one.id in deleted:
             continue
         if one.category in NARRATIVE:
-            _look_in_narrative(matter, one, found)
-        elif (told := matter.in_memory(one.content)) is Likeness.SURE:
+            _look_in_narrative(sought, one, found)
+        elif (told := sought.in_memory(one.content)) is Likeness.SURE:
             found.memories[one.id] = []
         elif told:
-            found.doubtful.append((matter.nearness(one.content), Line(one.id, one.content)))
-    for turn in held.turns:
-        told = matter.in_text(turn.words) if turn.id not in rests | asking else Likeness.NONE
+            found.doubtful.append((sought.nearness(one.content), Line(one.id, one.content)))
+    for turn in records.turns:
+        told = sought.in_text(turn.words) if turn.id not in evidence | requests else Likeness.NONE
         if told is Likeness.SURE:
             found.turns.add(turn.id)
         elif told:
-            found.doubtful.append((matter.nearness(turn.words), Line(turn.id)))
+            found.doubtful.append((sought.nearness(turn.words), Line(turn.id)))
     doubted = {line.id for _, line in found.doubtful}
     found.doubtful.sort(key=lambda one: (one[1].text == "", -one[0]))
     room = max(0, MOST_DOUBTFUL - len(found.doubtful))
-    near = turns_beside(found.turns, held.turns, held.names, held.called)
-    others = [turn for turn in near if turn.id not in doubted | asking]
+    near = turns_beside(found.turns, records.turns, records.names, records.called)
+    others = [turn for turn in near if turn.id not in doubted | requests]
     found.doubtful += [(0.0, Line(turn.id)) for turn in others[:room]]
     return found
 
 
-def _look_in_narrative(matter: SoughtMemory, one: Memory, found: Found) -> None:
+def _look_in_narrative(sought: SoughtMemory, one: Memory, found: Matches) -> None:
     """Add an episode or portrait, or its lines that possibly tell the memory.
 
-    The sentence after one that surely tells it is doubtful, even if it names nobody.
+    The sentence after one that surely tells it is doubtful as well, if it names nobody.
     """
-    told = {line: matter.in_text(line) for line in lines_of(one)}
+    told = {line: sought.in_text(line) for line in lines_of(one)}
     surely = [line for line, how in told.items() if how is Likeness.SURE]
-    if surely or matter.in_text(one.searchable) is Likeness.SURE:
+    if surely or sought.in_text(one.searchable) is Likeness.SURE:
         found.memories[one.id] = surely
     if one.state is MemoryState.SUPERSEDED:  # nobody reads it any more
         return
@@ -204,7 +204,7 @@ def _look_in_narrative(matter: SoughtMemory, one: Memory, found: Found) -> None:
     near = {line.strip() for line in following if not names_somebody(line)}
     for line, how in told.items():
         if how is Likeness.POSSIBLE or (how is Likeness.NONE and line in near):
-            found.doubtful.append((matter.nearness(line), Line(one.id, line)))
+            found.doubtful.append((sought.nearness(line), Line(one.id, line)))
 
 
 def turns_beside(
@@ -253,12 +253,14 @@ async def extend_deletions(
     first = entries[0]
     taken = {id for entry in entries for id in entry.memory_ids}
     first_gone = [entry.changes[0].after for entry in entries if entry.id in asked]
-    going = frozenset(id for one in first_gone for id in (one.id, *one.supersedes))
-    held = await _held(first.user_id, memories, journal, called)
+    deleted = frozenset(id for one in first_gone for id in (one.id, *one.supersedes))
+    records = await _known_records(first.user_id, memories, journal, called)
     done, room = [], MOST_DOUBTFUL
     for entry in entries:
         if entry.id in asked:
-            extended = await _extended(entry, asked[entry.id], held, going, taken, room, journal)
+            extended = await _extended(
+                entry, asked[entry.id], records, deleted, taken, room, journal
+            )
             taken |= set(extended.memory_ids)
             room -= len(extended.details["resting"]["doubtful"])
             entry = extended
@@ -266,7 +268,7 @@ async def extend_deletions(
     return done
 
 
-async def _held(
+async def _known_records(
     user_id: str, memories: Collection, journal: Journal, called: Sequence[str]
 ) -> KnownRecords:
     mine = Filter((Is("user_id", user_id), OneOf("state", _LOOKED_AT)))
@@ -279,27 +281,27 @@ async def _held(
 async def _extended(
     entry: LedgerEntry,
     context: PlanContext,
-    held: KnownRecords,
-    going: frozenset[str],
+    records: KnownRecords,
+    deleted: frozenset[str],
     taken: set[str],
     room: int,
     journal: Journal,
 ) -> LedgerEntry:
     memory = entry.changes[0].after
-    rests = frozenset(item.turn_id for item in memory.evidence)
-    matter = held.matter_of(memory, going)
-    asking = frozenset(entry.turn_ids)
-    found = find_matches(matter, held, rests=rests, going=going, asking=asking)
+    evidence = frozenset(item.turn_id for item in memory.evidence)
+    sought = records.sought(memory, deleted)
+    requests = frozenset(entry.turn_ids)
+    found = find_matches(sought, records, evidence=evidence, deleted=deleted, requests=requests)
     found.memories |= {id: [] for id in memory.supersedes}
     lines = _asked_about(found, room)
-    found.turns |= asking
+    found.turns |= requests
     only = _only_for(lines, found)
-    known = {one.id: one for one in held.memories}
+    known = {one.id: one for one in records.memories}
     await _add_episodes(found, only, known, journal)
     ids = [id for id in dict.fromkeys((*found.memories, *only)) if id in known.keys() - taken]
     texts = {id: (memory.content, *told) for id, told in _texts_by_id(found, lines).items()}
     usual = (memory.content,)
-    more = [withdrawn(known[id], texts.get(id, usual), matter.names, context) for id in ids]
+    more = [withdrawn(known[id], texts.get(id, usual), sought.names, context) for id in ids]
     resting = {
         "turns": sorted(filter(is_id, {*found.turns, *only} - known.keys())),
         "segments": [
@@ -312,7 +314,7 @@ async def _extended(
     return entry.model_copy(update={"changes": (*entry.changes, *more), "details": details})
 
 
-def _asked_about(found: Found, room: int) -> list[Line]:
+def _asked_about(found: Matches, room: int) -> list[Line]:
     """Return the doubtful lines that a judge can be asked about; the others count as sure."""
     for near, line in found.doubtful[room:]:
         if line.text:
@@ -323,7 +325,7 @@ def _asked_about(found: Found, room: int) -> list[Line]:
 
 
 async def _add_episodes(
-    found: Found, only: dict[str, list[int]], known: Mapping[str, Memory], journal: Journal
+    found: Matches, only: dict[str, list[int]], known: Mapping[str, Memory], journal: Journal
 ) -> None:
     """Add the episodes written from turns that are hidden, if they can be written again.
 
@@ -342,7 +344,7 @@ async def _add_episodes(
             only.pop(id, None)
 
 
-def _only_for(lines: Sequence[Line], found: Found) -> dict[str, list[int]]:
+def _only_for(lines: Sequence[Line], found: Matches) -> dict[str, list[int]]:
     """Return the ids of records hidden only for doubtful lines, each with the lines' indexes."""
     only: dict[str, list[int]] = defaultdict(list)
     for place, line in enumerate(lines):
@@ -351,7 +353,7 @@ def _only_for(lines: Sequence[Line], found: Found) -> dict[str, list[int]]:
     return only
 
 
-def _texts_by_id(found: Found, lines: Sequence[Line]) -> dict[str, list[str]]:
+def _texts_by_id(found: Matches, lines: Sequence[Line]) -> dict[str, list[str]]:
     texts = {id: list(sure) for id, sure in found.memories.items()}
     for line in lines:
         if line.text:
@@ -371,8 +373,8 @@ def ids_to_show_again(entry: LedgerEntry, tells: Sequence[bool]) -> tuple[str, .
 def doubts_of(entry: LedgerEntry) -> list[Line]:
     """Return the doubtful lines of an entry that a judge has not answered yet."""
     resting = entry.details.get("resting") or {}
-    held = entry.refused is None and entry.undone_by is None
-    return [Line(**one) for one in resting.get("doubtful", ())] if held else []
+    in_force = entry.refused is None and entry.undone_by is None
+    return [Line(**one) for one in resting.get("doubtful", ())] if in_force else []
 
 
 def show_again(entry: LedgerEntry, ids: Iterable[str]) -> LedgerEntry:

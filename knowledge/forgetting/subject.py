@@ -40,9 +40,9 @@ class SubjectFinder:
         self._called = subject.called
         self._every = [SoughtMemory(one, called=subject.called) for one in subject.contents]
         self._by_key: dict[str, list[SoughtMemory]] = defaultdict(list)
-        for matter in self._every:
-            for key in matter.weights:
-                self._by_key[key].append(matter)
+        for sought in self._every:
+            for key in sought.weights:
+                self._by_key[key].append(sought)
         self._found: dict[str, bool] = {}
 
     def finds(self, text: str) -> bool:

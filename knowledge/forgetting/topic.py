@@ -91,33 +91,33 @@ class StoredRecords:
 
 
 def find_traces(
-    held: StoredRecords, topic: str, near: Mapping[str, str], called: Sequence[str] = ()
+    records: StoredRecords, topic: str, near: Mapping[str, str], called: Sequence[str] = ()
 ) -> list[Trace]:
     """Return the traces of a topic and of the memories in `near`, which has a reason for each id.
 
     `called` are the names of the user and the persona.
     """
-    memories = list(_memories(held, SubjectFinder(Subject(topic=topic)), near))
+    memories = list(_memories(records, SubjectFinder(Subject(topic=topic)), near))
     sure = {trace.id for trace in memories if trace.sure and trace.whole}
-    gone = [one for one in held.memories if one.id in sure]
-    subject = subject_of(topic, gone, held.memories, called)
+    gone = [one for one in records.memories if one.id in sure]
+    subject = subject_of(topic, gone, records.memories, called)
     finder, strict = SubjectFinder(subject), SubjectFinder(subject.model_copy(update={"names": ()}))
-    memories += _beside(held, gone, finder, {trace.id for trace in memories})
-    turns = list(_turns(held, gone, finder, strict))
+    memories += _beside(records, gone, finder, {trace.id for trace in memories})
+    turns = list(_turns(records, gone, finder, strict))
     erased = {trace.id for trace in turns if trace.sure and trace.whole}
-    narratives = list(_narratives(held, finder, erased))
+    narratives = list(_narratives(records, finder, erased))
     listed = {trace.id for trace in (*memories, *narratives, *turns)}
     telling = erased | {trace.id for trace in turns if trace.why == HAS_NAME}
-    near_by = list(_beside_turns(held, telling, called, listed)) if gone else []
+    near_by = list(_beside_turns(records, telling, called, listed)) if gone else []
     return [
         *memories,
         *narratives,
         *turns,
-        *_doubtful(held, finder, listed),
+        *_doubtful(records, finder, listed),
         *near_by,
-        *_places(held, erased),
-        *_entries(held, finder, sure, {one.id for one in memories if one.why == RESEMBLES}),
-        *_others(held, finder),
+        *_places(records, erased),
+        *_entries(records, finder, sure, {one.id for one in memories if one.why == RESEMBLES}),
+        *_others(records, finder),
     ]
 
 
@@ -135,10 +135,10 @@ def subject_of(
 
 
 def _memories(
-    held: StoredRecords, finder: SubjectFinder, near: Mapping[str, str]
+    records: StoredRecords, finder: SubjectFinder, near: Mapping[str, str]
 ) -> Iterator[Trace]:
     """Yield the memories that tell of the topic, and their earlier versions."""
-    known = {one.id: one for one in held.memories if one.category not in NARRATIVE}
+    known = {one.id: one for one in records.memories if one.category not in NARRATIVE}
     found: dict[str, str] = {}
     for one in known.values():
         if finder.finds(one.content) or any(map(finder.finds, (*one.entities, *one.topics))):
@@ -156,13 +156,13 @@ def _memories(
 
 
 def _beside(
-    held: StoredRecords, gone: Sequence[Memory], finder: SubjectFinder, listed: set[str]
+    records: StoredRecords, gone: Sequence[Memory], finder: SubjectFinder, listed: set[str]
 ) -> Iterator[Trace]:
     """Yield memories with a quotation or cue about the topic, or from the same turn."""
     quotes = {(item.turn_id, item.quote) for one in gone for item in one.evidence}
     turns = {turn_id for turn_id, _ in quotes}
     names = {name for one in gone for name in one.entities}
-    for one in held.memories:
+    for one in records.memories:
         if one.category in NARRATIVE or one.id in listed:
             continue
         shared = names & set(one.entities)
@@ -179,14 +179,14 @@ def _beside(
             yield _trace(one, f"it mentions {', '.join(sorted(shared))} as well", sure=False)
 
 
-def _narratives(held: StoredRecords, finder: SubjectFinder, erased: set[str]) -> Iterator[Trace]:
+def _narratives(records: StoredRecords, finder: SubjectFinder, erased: set[str]) -> Iterator[Trace]:
     """Yield the episodes and portraits that tell of it; old versions are removed whole."""
     over = {
         segment.episode_id
-        for segment in held.segments
+        for segment in records.segments
         if segment.turn_ids and erased.issuperset(segment.turn_ids)
     }
-    for one in held.memories:
+    for one in records.memories:
         if one.category not in NARRATIVE:
             continue
         lines = tuple(line for text in texts_of(one) for line in finder.lines(text))
@@ -199,10 +199,10 @@ def _narratives(held: StoredRecords, finder: SubjectFinder, erased: set[str]) ->
 
 
 def _turns(
-    held: StoredRecords, gone: Sequence[Memory], finder: SubjectFinder, strict: SubjectFinder
+    records: StoredRecords, gone: Sequence[Memory], finder: SubjectFinder, strict: SubjectFinder
 ) -> Iterator[Trace]:
     quoted = {item.turn_id for one in gone for item in one.evidence}
-    for turn in held.turns:
+    for turn in records.turns:
         if turn.expunged:
             continue
         shown, kind = clip(turn.words, MAX_SHOWN), "turn"
@@ -218,9 +218,9 @@ def _turns(
             yield Trace(turn.id, kind, shown, why, whole=False, lines=lines, at=turn.at)
 
 
-def _doubtful(held: StoredRecords, finder: SubjectFinder, listed: set[str]) -> Iterator[Trace]:
+def _doubtful(records: StoredRecords, finder: SubjectFinder, listed: set[str]) -> Iterator[Trace]:
     """Yield the records not listed yet that share rare words with the subject."""
-    for one in held.memories:
+    for one in records.memories:
         if one.id in listed:
             continue
         lines = tuple(line for line in lines_of(one) if finder.may_find(line))
@@ -228,41 +228,41 @@ def _doubtful(held: StoredRecords, finder: SubjectFinder, listed: set[str]) -> I
             yield _trace(one, MAY_TELL, whole=False, sure=False, lines=lines)
         elif lines:
             yield _trace(one, MAY_TELL, sure=False)
-    for turn in held.turns:
+    for turn in records.turns:
         if turn.id not in listed and not turn.expunged and finder.may_find(turn.words):
             shown = clip(turn.words, MAX_SHOWN)
             yield Trace(turn.id, "turn", shown, MAY_TELL, sure=False, at=turn.at)
 
 
 def _beside_turns(
-    held: StoredRecords, telling: set[str], called: Sequence[str], listed: set[str]
+    records: StoredRecords, telling: set[str], called: Sequence[str], listed: set[str]
 ) -> Iterator[Trace]:
     """Yield the turns beside ones that tell of the topic, if they name nobody."""
-    said = sorted((one for one in held.turns if not one.expunged), key=lambda one: one.seq)
-    for turn in turns_beside(telling, said, names_in(held.memories), called):
+    said = sorted((one for one in records.turns if not one.expunged), key=lambda one: one.seq)
+    for turn in turns_beside(telling, said, names_in(records.memories), called):
         if turn.id not in listed:
             shown = clip(turn.words, MAX_SHOWN)
             yield Trace(turn.id, "turn", shown, BESIDE, sure=False, at=turn.at)
 
 
-def _places(held: StoredRecords, erased: set[str]) -> Iterator[Trace]:
+def _places(records: StoredRecords, erased: set[str]) -> Iterator[Trace]:
     """Yield the windows and segments that lose turns."""
-    for session in held.sessions:
+    for session in records.sessions:
         if count := len(erased & {entry.id for entry in session.window}):
             why = f"its window holds {count} of these turns"
             name = session.session_id
             yield Trace(session.id, "window", name, why, whole=False, at=session.at)
-    for segment in held.segments:
+    for segment in records.segments:
         if count := len(erased.intersection(segment.turn_ids)):
             why = f"it holds {count} of these turns"
             yield Trace(segment.id, "segment", segment.session_id, why, whole=False, at=segment.at)
 
 
 def _entries(
-    held: StoredRecords, finder: SubjectFinder, sure: set[str], others: set[str]
+    records: StoredRecords, finder: SubjectFinder, sure: set[str], others: set[str]
 ) -> Iterator[Trace]:
     """Yield the entries that tell of the topic, except those that concern only `others`."""
-    for entry in held.entries:
+    for entry in records.entries:
         if entry.memory_ids and others.issuperset(entry.memory_ids):
             continue
         kind = "proposal" if entry.waits else "entry"
@@ -273,8 +273,8 @@ def _entries(
             yield Trace(entry.id, kind, said, why, whole=False, lines=lines, at=entry.at)
 
 
-def _others(held: StoredRecords, finder: SubjectFinder) -> Iterator[Trace]:
-    for point in held.others:
+def _others(records: StoredRecords, finder: SubjectFinder) -> Iterator[Trace]:
+    for point in records.others:
         kind = str(point.payload.get("type"))
         if kind in KEPT:
             continue

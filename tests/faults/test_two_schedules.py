@@ -26,7 +26,7 @@ from tests.faults.keeper import JOB, let_pass, plans, prepare
 from tests.faults.test_kill_runs import live
 from tests.place import in_folder, variables
 
-COMMAND = [sys.executable, "-P", "-m", "souffleur.cli", "schedule"]
+COMMAND = [sys.executable, "-P", "-m", "souffleur", "schedule"]
 
 
 def beside(folder: Path) -> dict[str, str]:

@@ -37,7 +37,7 @@ from bench.systems.answers import AnswerSetup, run
 from bench.systems.contestant import check_contestant
 from bench.systems.side_by_side import OURS
 from souffleur.agents.model.recording import Recorder, prune
-from souffleur.errors import DialogueError
+from souffleur.errors import InputError
 from souffleur.evals.fixture import scratch
 
 RECALL_TIMEOUT = 600.0
@@ -87,7 +87,7 @@ def answering(
         seed=seed,
     )
     if not drawn:
-        raise DialogueError(f"No question of {path} was drawn: there is nothing to ask.")
+        raise InputError(f"No question of {path} was drawn: there is nothing to ask.")
     chosen = {"embedder": embedder, "judge_every": judge_every, "recall_timeout": RECALL_TIMEOUT}
     setup = AnswerSetup(
         source_settings(recorded, **chosen),

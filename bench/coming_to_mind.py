@@ -28,7 +28,7 @@ from souffleur.agents.model.chat import Chat
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.agents.task import Task, ask_task
 from souffleur.api import Souffleur
-from souffleur.errors import DialogueError, RecordingError
+from souffleur.errors import InputError, RecordingError
 from souffleur.evals.fixture import scratch, stored_memory
 from souffleur.evals.script import Known, Patterns, occurs
 from souffleur.knowledge import decay
@@ -122,25 +122,25 @@ class Situation(Frozen):
 
 
 def read_situation(path: Path) -> Situation:
-    """Return the situation of a YAML file; DialogueError says where it is wrong."""
+    """Return the situation of a YAML file; InputError says where it is wrong."""
     try:
         raw: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
         return Situation.model_validate({**raw, "name": path.stem})
     except (OSError, UnicodeError, TypeError, yaml.YAMLError) as error:
-        raise DialogueError(f"{path} is no situation: {error}") from error
+        raise InputError(f"{path} is no situation: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the file"
         said = first["msg"].removeprefix("Value error, ")
-        raise DialogueError(f"{path}, at {where}: {said}") from error
+        raise InputError(f"{path}, at {where}: {said}") from error
 
 
 def read_situations(folder: Path = FOLDER, only: str = "*") -> list[Situation]:
-    """Return the situations in a folder and its folders, by name. Raises DialogueError."""
+    """Return the situations in a folder and its folders, by name. Raises InputError."""
     files = sorted(folder.rglob("*.yaml"))
     found = [read_situation(file) for file in files if file.match(f"{only}.yaml")]
     if not found:
-        raise DialogueError(f"no situation in {folder} has a name such as {only!r}")
+        raise InputError(f"no situation in {folder} has a name such as {only!r}")
     return found
 
 

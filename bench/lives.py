@@ -185,14 +185,14 @@ async def recalled(memory: Souffleur, moment: Moment) -> Block:
     """Return what a message or question brings."""
     asked = moment.what
     assert isinstance(asked, LifeMessage | LifeQuestion)
+    needed: Sequence[str] = (asked.answer,) if isinstance(asked, LifeQuestion) else asked.needed
+    wrong = () if isinstance(asked, LifeQuestion) else asked.wrong
     brought = await memory.recall(
         user_id=USER, session_id=f"asked-{moment.number}", text=asked.text
     )
-    about = isinstance(asked, LifeQuestion)
-    needed, wrong = ((asked.answer,), ()) if about else (asked.needed, asked.wrong)
     return Block(
         moment.number,
-        "question" if about else "message",
+        "question" if isinstance(asked, LifeQuestion) else "message",
         moment.at.isoformat(),
         asked.text,
         needed,

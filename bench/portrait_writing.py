@@ -22,7 +22,7 @@ from souffleur.agents.portrait_writer import ProfileWriter
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.agents.summarizer import ConversationSummarizer
 from souffleur.agents.task import Context, Task, ask_task
-from souffleur.errors import AnswerError, DialogueError
+from souffleur.errors import AnswerError, InputError
 from souffleur.evals.fixture import scratch, stored_memory
 from souffleur.evals.llm_judge import REQUEST_NAME, EntailmentAnswer
 from souffleur.evals.script import Known, occurs
@@ -126,15 +126,15 @@ class Life(Frozen):
 
 
 def read_life(path: Path) -> Life:
-    """Return the life of a YAML file; DialogueError says where it is wrong."""
+    """Return the life of a YAML file; InputError says where it is wrong."""
     try:
         return Life.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeError, TypeError, yaml.YAMLError) as error:
-        raise DialogueError(f"{path} is no life: {error}") from error
+        raise InputError(f"{path} is no life: {error}") from error
     except ValidationError as error:
         first: Any = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise DialogueError(f"{path}, at {where}: {first['msg']}") from error
+        raise InputError(f"{path}, at {where}: {first['msg']}") from error
 
 
 USER = "user"

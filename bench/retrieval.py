@@ -25,7 +25,7 @@ from bench.sets.conversation import Conversation, Doc, Question, pool
 from bench.sets.registry import POOLED, read_set
 from bench.sets.retrieval_result import RECALL_DEPTHS, QuestionRanks, as_json, report
 from souffleur.agents.brief import Persona
-from souffleur.errors import DialogueError
+from souffleur.errors import InputError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.search.embedder import Embedder, make_embedder
@@ -214,7 +214,7 @@ def retrieval(
     named = make_embedder(embedder)
     asked = asyncio.run(run(chosen, named, path=path, messages=messages))
     if not asked:
-        raise DialogueError(f"No question of {file} has evidence: there is nothing to measure.")
+        raise InputError(f"No question of {file} has evidence: there is nothing to measure.")
     if to_json:
         print(as_json(asked))
     else:

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from souffleur import replay
 from souffleur.agents.model.chat import Chat, Reply, Request, Usage
 from souffleur.api import Opening, Souffleur
-from souffleur.errors import AnswerError, DialogueError, EndpointError
+from souffleur.errors import AnswerError, EndpointError, InputError
 from souffleur.evals.result import Call, OpRecord
 from souffleur.evals.script import Known, Op, RunPart, Script, ScriptTurn, TalkPart
 from souffleur.knowledge import decay
@@ -113,10 +113,10 @@ async def perform_run(
 ) -> tuple[list[LedgerEntry], str]:
     """Return what a run wrote into the ledger, and why some of it failed.
 
-    Raises RecordingError if a recorded model has no answer, DialogueError for an unknown run.
+    Raises RecordingError if a recorded model has no answer, InputError for an unknown run.
     """
     if part.run not in RUNS:
-        raise DialogueError(f"there is no run {part.run.value!r}: there are {', '.join(RUNS)}")
+        raise InputError(f"there is no run {part.run.value!r}: there are {', '.join(RUNS)}")
     options = RunOptions(part.at, user_id=script.user.id)
     report, entries = await replay.perform_run(memory, part.run, options)
     failed = [line.reason for line in report.items if line.op == "FAILED"]

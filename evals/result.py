@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
-from souffleur.errors import DialogueError
+from souffleur.errors import InputError
 from souffleur.knowledge.memory import Frozen
 
 
@@ -201,13 +201,13 @@ def to_text(saved: ResultFile) -> str:
 
 
 def read_result(path: Path) -> ResultFile:
-    """Read a file of results. Raises DialogueError that says what is wrong with it."""
+    """Read a file of results. Raises InputError that says what is wrong with it."""
     try:
         return ResultFile.model_validate_json(path.read_bytes())
     except OSError as error:
-        raise DialogueError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
     except ValidationError as error:
-        raise DialogueError(
+        raise InputError(
             f"{path} is no result of `souffleur eval run --out`: {error.errors()[0]['msg']}"
         ) from error
 

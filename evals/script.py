@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from souffleur.dialogue import AssistantPart, Dialogue, Exchange, SessionPart, UserPart
-from souffleur.errors import DialogueError
+from souffleur.errors import InputError
 from souffleur.knowledge.memory import Category, Frozen, Kind
 from souffleur.knowledge.operation import Importance
 from souffleur.knowledge.people import Zone
@@ -261,29 +261,29 @@ class Script(Frozen):
 
 
 def read_script(path: Path) -> Script:
-    """Read the script of a YAML file. Raises DialogueError that says where it is wrong."""
+    """Read the script of a YAML file. Raises InputError that says where it is wrong."""
     raw = _read(path)
     if not isinstance(raw, dict):
-        raise DialogueError(f"{path} is no script: it holds no fields")
+        raise InputError(f"{path} is no script: it holds no fields")
     try:
         return Script.model_validate({**raw, "name": path.stem})
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the file"
         said = first["msg"].removeprefix("Value error, ")
-        raise DialogueError(f"{path}, at {where}: {said}") from error
+        raise InputError(f"{path}, at {where}: {said}") from error
 
 
 def find_scripts(folder: Path, only: str = "*") -> list[Path]:
     """Return the script files of a folder whose names match a glob, sorted by name.
 
     A dialogue that has neither `about` nor `end` is not a script.
-    Raises DialogueError if no file matches.
+    Raises InputError if no file matches.
     """
     files = sorted(file for file in folder.glob("*.yaml") if file.match(f"{only}.yaml"))
     scripts = [file for file in files if _EXPECTS.search(file.read_text("utf-8", "replace"))]
     if not scripts:
-        raise DialogueError(f"no script in {folder} has a name such as {only!r}")
+        raise InputError(f"no script in {folder} has a name such as {only!r}")
     return scripts
 
 
@@ -296,6 +296,6 @@ def _read(path: Path) -> Any:
     try:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise DialogueError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise DialogueError(f"{path} is not YAML: {error}") from error
+        raise InputError(f"{path} is not YAML: {error}") from error

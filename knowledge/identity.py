@@ -6,7 +6,7 @@ of its own for what it is told; everything else is in the common sphere.
 
 from functools import lru_cache
 
-from souffleur.errors import IdentityError
+from souffleur.errors import InputError
 from souffleur.knowledge.store.engine.collection import AnyOf, Condition, Is, Missing, OneOf
 from souffleur.knowledge.text.plain import is_blank, mend
 
@@ -28,33 +28,33 @@ EVERY_SPHERE = None
 
 
 def check_id(value: object, what: str = "user_id") -> str:
-    """Return the id, unchanged. Raises IdentityError if it does not identify anybody.
+    """Return the id, unchanged. Raises InputError if it does not identify anybody.
 
     >>> check_id("ann")
     'ann'
     >>> check_id(" ")
     Traceback (most recent call last):
-    souffleur.errors.IdentityError: user_id is blank: give each user an id of its own
+    souffleur.errors.InputError: user_id is blank: give each user an id of its own
     """
     if not isinstance(value, str):
-        raise IdentityError(f"{what} must be a string, not {type(value).__name__}")
+        raise InputError(f"{what} must be a string, not {type(value).__name__}")
     fault = _find_fault(value)
     if fault:
-        raise IdentityError(f"{what} {fault}".replace("{owner}", what.removesuffix("_id")))
+        raise InputError(f"{what} {fault}".replace("{owner}", what.removesuffix("_id")))
     return value
 
 
 def check_sent_id(value: str, what: str = "user_id") -> str:
-    """Return the id that a request names in its address or a header. Raises IdentityError.
+    """Return the id that a request names in its address or a header. Raises InputError.
 
     Bytes there that are no UTF-8 are replaced when they are read, so that two ids would be one.
 
     >>> check_sent_id("Jos\N{REPLACEMENT CHARACTER}")
     Traceback (most recent call last):
-    souffleur.errors.IdentityError: user_id is no UTF-8: encode it whole, as UTF-8
+    souffleur.errors.InputError: user_id is no UTF-8: encode it whole, as UTF-8
     """
     if "\N{REPLACEMENT CHARACTER}" in value:
-        raise IdentityError(f"{what} is no UTF-8: encode it whole, as UTF-8")
+        raise InputError(f"{what} is no UTF-8: encode it whole, as UTF-8")
     return check_id(value, what)
 
 
@@ -73,7 +73,7 @@ def _find_fault(value: str) -> str:
 def user_conditions(user_id: str | None) -> tuple[Condition, ...]:
     """Return the condition that selects the points of one user; none for `EVERYBODY`.
 
-    Raises IdentityError if `user_id` is not a valid id.
+    Raises InputError if `user_id` is not a valid id.
     """
     return () if user_id is EVERYBODY else (Is("user_id", check_id(user_id)),)
 

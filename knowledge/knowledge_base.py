@@ -373,7 +373,7 @@ class KnowledgeBase:
     ) -> LedgerEntry:
         """Change the words of a memory, undoably; it counts as confirmed by the user.
 
-        Raises NotFoundError if this user has no such memory, MessageError for invalid words.
+        Raises NotFoundError if this user has no such memory, InputError for invalid words.
         """
         memory = await self.get(memory_id, user_id=user_id)
         return (await self.apply(edited(memory, content, by=by, now=now)))[0]

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from pydantic import TypeAdapter, ValidationError
 
-from souffleur.errors import MessageError
+from souffleur.errors import InputError
 from souffleur.knowledge.identity import COMMON
 from souffleur.knowledge.memory import Memory, Speaker
 from souffleur.knowledge.operation import (
@@ -83,11 +83,11 @@ def seen(memory: Memory) -> str:
 
 
 def edited(memory: Memory, content: str, *, by: Actor, now: datetime) -> Verdict:
-    """Return the verdict that changes the words of a memory. Raises MessageError."""
+    """Return the verdict that changes the words of a memory. Raises InputError."""
     try:
         op = Edit(target=memory.id, reason=f"edited by the {by.who}", content=content)
     except ValidationError as error:
-        raise MessageError(f"this cannot be remembered: {describe_faults(error)}") from None
+        raise InputError(f"this cannot be remembered: {describe_faults(error)}") from None
     return Verdict(
         id=derive_id("edit", memory.id, memory.revision, op.content, now.isoformat()),
         user_id=memory.user_id,

@@ -1,4 +1,7 @@
-"""Souffleur: a memory worth having, for companion chatbots."""
+"""Souffleur: a memory worth having, for companion chatbots.
+
+What a host needs first stands here; further types, for annotations, are in `souffleur.types`.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -6,153 +9,66 @@ from typing import TYPE_CHECKING, Any
 from loguru import logger
 
 if TYPE_CHECKING:
-    from souffleur.agents.brief import Persona
-    from souffleur.agents.model.chat import Chat, Message, Reply, Request, Usage
-    from souffleur.api import Souffleur
-    from souffleur.cast import Cast
+    from souffleur.agents.model.chat import (
+        Chat as Chat,
+        Message as Message,
+        Reply as Reply,
+        Request as Request,
+        Usage as Usage,
+    )
+    from souffleur.api import Souffleur as Souffleur
     from souffleur.errors import (
-        AnswerError,
-        BackupError,
-        BlockingError,
-        BudgetError,
-        DialogueError,
-        EmbedderError,
-        EndpointError,
-        IdentityError,
-        LeaseLostError,
-        MessageError,
-        MirrorError,
-        NotFoundError,
-        OutageError,
-        PromptError,
-        QueryError,
-        RecordingError,
-        RemoteError,
-        SettingsError,
-        SouffleurError,
-        StoreBusyError,
-        StoreError,
-        StoreMismatchError,
-        TransferError,
-        UndoError,
-        UnreadableError,
+        EndpointError as EndpointError,
+        FileError as FileError,
+        InputError as InputError,
+        MemoryOffError as MemoryOffError,
+        NotFoundError as NotFoundError,
+        RemoteError as RemoteError,
+        SettingsError as SettingsError,
+        SouffleurError as SouffleurError,
+        StoreError as StoreError,
+        UndoError as UndoError,
     )
-    from souffleur.faces import BlockingSouffleur
-    from souffleur.integrations.importers.arriving import ImportSource
-    from souffleur.knowledge.forgetting.topic import TopicPreview, Trace
-    from souffleur.knowledge.knowledge_base import KnowledgeBase
-    from souffleur.knowledge.memory import (
-        Category,
-        Due,
-        Evidence,
-        Kind,
-        Memory,
-        MemoryState,
-        Relation,
-        Source,
-        Speaker,
-    )
-    from souffleur.knowledge.operation import (
-        Actor,
-        ActorKind,
-        Change,
-        Importance,
-        LedgerEntry,
-        Recorded,
-        Refusal,
-        Verdict,
-    )
-    from souffleur.knowledge.people import Everybody, Person, PersonaCard
-    from souffleur.knowledge.policy import DecayRule, Policy
-    from souffleur.knowledge.preferences import Preferences
-    from souffleur.knowledge.search.memories import Found, Query, Scope
-    from souffleur.knowledge.search.periods import Period
-    from souffleur.knowledge.store.backup_file import BackupManifest
-    from souffleur.knowledge.store.erasing import Erased
-    from souffleur.knowledge.store.export import Exported
-    from souffleur.knowledge.store.importing import Imported
-    from souffleur.knowledge.store.introductions import UserSummary
-    from souffleur.knowledge.store.topics import Forgotten
-    from souffleur.knowledge.turn import Turn, TurnState
-    from souffleur.lookup import Stats
-    from souffleur.notices import Notice
-    from souffleur.recall.compose import Recall
-    from souffleur.recall.gather import Past
-    from souffleur.recall.rendering import Reference
-    from souffleur.report.quality import Quality
-    from souffleur.service.health import Health
-    from souffleur.service.intake import Receipt
-    from souffleur.service.run import RunItem, RunLimits, RunOptions, RunResult
-    from souffleur.settings import Settings
+    from souffleur.faces import BlockingSouffleur as BlockingSouffleur
+    from souffleur.knowledge.memory import Category as Category, Kind as Kind, Memory as Memory
+    from souffleur.knowledge.operation import LedgerEntry as LedgerEntry
+    from souffleur.knowledge.people import Person as Person, PersonaCard as PersonaCard
+    from souffleur.knowledge.preferences import Preferences as Preferences
+    from souffleur.knowledge.search.memories import Found as Found, Scope as Scope
+    from souffleur.notices import Notice as Notice
+    from souffleur.recall.compose import Recall as Recall
+    from souffleur.service.health import Health as Health
+    from souffleur.service.intake import Receipt as Receipt
+    from souffleur.service.run import RunOptions as RunOptions, RunResult as RunResult
+    from souffleur.settings import Settings as Settings, WhisperBudget as WhisperBudget
 
     __version__: str
     """The version of the installed package."""
 
-_MODULES = {
-    "Actor": "souffleur.knowledge.operation",
-    "ActorKind": "souffleur.knowledge.operation",
-    "AnswerError": "souffleur.errors",
-    "BackupError": "souffleur.errors",
-    "BackupManifest": "souffleur.knowledge.store.backup_file",
-    "BlockingError": "souffleur.errors",
+_HOMES = {
     "BlockingSouffleur": "souffleur.faces",
-    "BudgetError": "souffleur.errors",
-    "Cast": "souffleur.cast",
     "Category": "souffleur.knowledge.memory",
-    "Change": "souffleur.knowledge.operation",
     "Chat": "souffleur.agents.model.chat",
-    "DecayRule": "souffleur.knowledge.policy",
-    "DialogueError": "souffleur.errors",
-    "Due": "souffleur.knowledge.memory",
-    "EmbedderError": "souffleur.errors",
     "EndpointError": "souffleur.errors",
-    "Erased": "souffleur.knowledge.store.erasing",
-    "Exported": "souffleur.knowledge.store.export",
-    "Everybody": "souffleur.knowledge.people",
-    "Evidence": "souffleur.knowledge.memory",
-    "Forgotten": "souffleur.knowledge.store.topics",
+    "FileError": "souffleur.errors",
     "Found": "souffleur.knowledge.search.memories",
     "Health": "souffleur.service.health",
-    "IdentityError": "souffleur.errors",
-    "LeaseLostError": "souffleur.errors",
-    "ImportSource": "souffleur.integrations.importers.arriving",
-    "Importance": "souffleur.knowledge.operation",
-    "Imported": "souffleur.knowledge.store.importing",
+    "InputError": "souffleur.errors",
     "Kind": "souffleur.knowledge.memory",
-    "KnowledgeBase": "souffleur.knowledge.knowledge_base",
     "LedgerEntry": "souffleur.knowledge.operation",
     "Memory": "souffleur.knowledge.memory",
     "MemoryOffError": "souffleur.errors",
-    "MemoryState": "souffleur.knowledge.memory",
     "Message": "souffleur.agents.model.chat",
-    "MessageError": "souffleur.errors",
-    "MirrorError": "souffleur.errors",
     "NotFoundError": "souffleur.errors",
-    "OutageError": "souffleur.errors",
-    "Past": "souffleur.recall.gather",
-    "Period": "souffleur.knowledge.search.periods",
-    "Person": "souffleur.knowledge.people",
     "Notice": "souffleur.notices",
-    "Persona": "souffleur.agents.brief",
+    "Person": "souffleur.knowledge.people",
     "PersonaCard": "souffleur.knowledge.people",
     "Preferences": "souffleur.knowledge.preferences",
-    "Policy": "souffleur.knowledge.policy",
-    "PromptError": "souffleur.errors",
-    "Quality": "souffleur.report.quality",
-    "Query": "souffleur.knowledge.search.memories",
-    "QueryError": "souffleur.errors",
     "Recall": "souffleur.recall.compose",
     "Receipt": "souffleur.service.intake",
-    "Recorded": "souffleur.knowledge.operation",
-    "Reference": "souffleur.recall.rendering",
-    "RecordingError": "souffleur.errors",
     "RemoteError": "souffleur.errors",
-    "Refusal": "souffleur.knowledge.operation",
-    "Relation": "souffleur.knowledge.memory",
     "Reply": "souffleur.agents.model.chat",
     "Request": "souffleur.agents.model.chat",
-    "RunItem": "souffleur.service.run",
-    "RunLimits": "souffleur.service.run",
     "RunOptions": "souffleur.service.run",
     "RunResult": "souffleur.service.run",
     "Scope": "souffleur.knowledge.search.memories",
@@ -160,127 +76,27 @@ _MODULES = {
     "SettingsError": "souffleur.errors",
     "Souffleur": "souffleur.api",
     "SouffleurError": "souffleur.errors",
-    "Source": "souffleur.knowledge.memory",
-    "Speaker": "souffleur.knowledge.memory",
-    "Stats": "souffleur.lookup",
-    "StoreBusyError": "souffleur.errors",
     "StoreError": "souffleur.errors",
-    "StoreMismatchError": "souffleur.errors",
-    "TopicPreview": "souffleur.knowledge.forgetting.topic",
-    "Trace": "souffleur.knowledge.forgetting.topic",
-    "TransferError": "souffleur.errors",
-    "Turn": "souffleur.knowledge.turn",
-    "TurnState": "souffleur.knowledge.turn",
     "UndoError": "souffleur.errors",
-    "UnreadableError": "souffleur.errors",
     "Usage": "souffleur.agents.model.chat",
-    "UserSummary": "souffleur.knowledge.store.introductions",
-    "Verdict": "souffleur.knowledge.operation",
+    "WhisperBudget": "souffleur.settings",
 }
-
-__all__ = [
-    "Actor",
-    "ActorKind",
-    "AnswerError",
-    "BackupError",
-    "BackupManifest",
-    "BlockingError",
-    "BlockingSouffleur",
-    "BudgetError",
-    "Cast",
-    "Category",
-    "Change",
-    "Chat",
-    "DecayRule",
-    "DialogueError",
-    "Due",
-    "EmbedderError",
-    "EndpointError",
-    "Erased",
-    "Everybody",
-    "Evidence",
-    "Exported",
-    "Forgotten",
-    "Found",
-    "Health",
-    "IdentityError",
-    "ImportSource",
-    "Importance",
-    "Imported",
-    "Kind",
-    "KnowledgeBase",
-    "LeaseLostError",
-    "LedgerEntry",
-    "Memory",
-    "MemoryOffError",
-    "MemoryState",
-    "Message",
-    "MessageError",
-    "MirrorError",
-    "NotFoundError",
-    "Notice",
-    "OutageError",
-    "Past",
-    "Period",
-    "Person",
-    "Persona",
-    "PersonaCard",
-    "Policy",
-    "Preferences",
-    "PromptError",
-    "Quality",
-    "Query",
-    "QueryError",
-    "Recall",
-    "Receipt",
-    "Recorded",
-    "RecordingError",
-    "Reference",
-    "Refusal",
-    "Relation",
-    "RemoteError",
-    "Reply",
-    "Request",
-    "RunItem",
-    "RunLimits",
-    "RunOptions",
-    "RunResult",
-    "Scope",
-    "Settings",
-    "SettingsError",
-    "Souffleur",
-    "SouffleurError",
-    "Source",
-    "Speaker",
-    "Stats",
-    "StoreBusyError",
-    "StoreError",
-    "StoreMismatchError",
-    "TopicPreview",
-    "Trace",
-    "TransferError",
-    "Turn",
-    "TurnState",
-    "UndoError",
-    "UnreadableError",
-    "Usage",
-    "UserSummary",
-    "Verdict",
-]
-
+"""The module of each public name."""
 
 logger.disable("souffleur")  # a library is silent until its host says `logger.enable("souffleur")`
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name on first use (PEP 562), so that `import souffleur` stays quick."""
-    if name in _MODULES:
-        return getattr(import_module(_MODULES[name]), name)
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
     if name == "__version__":
         return import_module("importlib.metadata").version("souffleur")
+    if name == "__all__":
+        return sorted(_HOMES)
     raise AttributeError(f"module 'souffleur' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     """Return the public names too, which are loaded on first use."""
-    return sorted({*globals(), *__all__, "__version__"})
+    return sorted({*globals(), *_HOMES, "__version__"})

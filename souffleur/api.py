@@ -19,13 +19,13 @@ from souffleur.agents.brief import Persona, persona_of
 from souffleur.cast import Cast, usual
 from souffleur.errors import (
     AnswerError,
+    FileError,
+    InputError,
     MemoryOffError,
-    MessageError,
     NotFoundError,
     SettingsError,
     SouffleurError,
     StoreError,
-    TransferError,
     UndoError,
 )
 from souffleur.knowledge.identity import EVERY_SPHERE, PERSONAS, check_id, own_sphere
@@ -350,7 +350,7 @@ class Souffleur:
         A sentence is refused if it is known or a secret. Messages are those of OpenAI or LangChain,
         or pairs such as ("user", "hi"): see docs/messages.md. Each is observed once as part of a
         turn, however often it is given; without a model, turns wait. `at` is a datetime, an ISO
-        8601 string, or seconds or milliseconds since 1970. Raises MessageError for an invalid
+        8601 string, or seconds or milliseconds since 1970. Raises InputError for an invalid
         message, sentence or time; EndpointError or EmbedderError if the stored turns must wait;
         AnswerError if they were set aside; MemoryOffError if the user wants nothing to be stored.
         """
@@ -372,7 +372,7 @@ class Souffleur:
                 at=turn.at or usual,
             )
             if not receipt.durable:
-                raise MessageError(receipt.error)
+                raise InputError(receipt.error)
             ids.append(turn_point_id(user_id, agent_id, session_id, receipt.turn_id))
             await asyncio.sleep(0)  # others talk meanwhile
         await self._service.judge_now(user_id)
@@ -396,7 +396,7 @@ class Souffleur:
         """Record the steps by which something was done, and how it went, as a skill.
 
         The same steps again strengthen it, other steps under that name replace it. Raises
-        MessageError if there is no name or no step, or if it is too long, MemoryOffError if the
+        InputError if there is no name or no step, or if it is too long, MemoryOffError if the
         user wants nothing to be stored.
         """
         await self._need_memory(user_id)
@@ -419,11 +419,11 @@ class Souffleur:
         """Return the talk of the time that a text names ("上周", "last time"), or about its topic.
 
         Calls no model. Finds nothing for a user who prefers that: see `set_preferences`. Raises
-        MessageError if `text` is not a string, StoreError, EmbedderError.
+        InputError if `text` is not a string, StoreError, EmbedderError.
         """
         asked, odd = await self._asked(user_id, session_id, text, agent_id, at)
         if odd:
-            raise MessageError(odd.removesuffix(NOW_TAKEN))
+            raise InputError(odd.removesuffix(NOW_TAKEN))
         if (await self.knowledge.choices.find(user_id)).keeps_out:
             return Past(None, None, None, ())
         return await look_everywhere(self.knowledge, self.settings.window_rule, asked, limit=limit)
@@ -504,11 +504,11 @@ class Souffleur:
         """Define a persona: sentences that are whispered only with it, for every user.
 
         Sentences that are no longer among them are forgotten, the others stay. No model changes
-        them. Raises MessageError for an invalid sentence.
+        them. Raises InputError for an invalid sentence.
         """
         system = {"category": Category.SYSTEM}
         if isinstance(what, str):  # each of its characters would be a sentence
-            raise MessageError("what a persona is must be a list of sentences, not one text")
+            raise InputError("what a persona is must be a list of sentences, not one text")
         adds = [_add("defined by the host", one, Kind.FACT, Importance.HIGH) for one in what]
         sphere = own_sphere(check_id(agent_id, "agent_id"))
         known = await self.knowledge.list(PERSONAS, category=Category.SYSTEM, sphere=sphere)
@@ -593,10 +593,10 @@ class Souffleur:
 
         Returns a ledger entry for each memory. With `dry_run` nothing changes: the entries are
         those that would be written. Returns an empty list if no memory is meant. Raises
-        MessageError if `query` is not a string.
+        InputError if `query` is not a string.
         """
         if not isinstance(query, str):
-            raise MessageError("what to forget must be a text, or the id of a memory")
+            raise InputError("what to forget must be a text, or the id of a memory")
         persona, _ = await self._who(check_id(user_id))
         ids = await self._meant(query, user_id, self._moment(at, persona))
         ops = [Forget(target=memory_id, reason=reason) for memory_id in ids]
@@ -707,7 +707,7 @@ class Souffleur:
         """Save the whole store to one file, readable by its owner alone; return what is in it.
 
         The memory may be used meanwhile. A former backup of that name is replaced when the new one
-        is whole. Raises BackupError if the file cannot be made there, OSError, StoreError.
+        is whole. Raises FileError if the file cannot be made there, OSError, StoreError.
         """
         from souffleur.knowledge.store import backup
 
@@ -722,7 +722,7 @@ class Souffleur:
     ) -> "BackupManifest":
         """Restore a backup to the place that the settings name, which must be empty.
 
-        The file is checked as a whole before anything is written. Raises BackupError if it is
+        The file is checked as a whole before anything is written. Raises FileError if it is
         damaged, StoreMismatchError if the place is not empty, StoreBusyError if it is in use.
         """
         from souffleur.knowledge.store import backup
@@ -735,7 +735,7 @@ class Souffleur:
         """Write everything of a user, or of all, to a file of JSON lines; return what is in it.
 
         The memory may be used meanwhile; a former file of that name is replaced. See
-        docs/moving.md. Raises NotFoundError if there is nothing, TransferError if the file cannot
+        docs/moving.md. Raises NotFoundError if there is nothing, FileError if the file cannot
         be made there.
         """
         from souffleur.knowledge.store.export import export_file
@@ -759,7 +759,7 @@ class Souffleur:
         is refused; of mem0's memories, those of others are left out. Chats need `user_id`: their
         turns are observed at their own times with `agent_id`, and judged in the background. Parts
         of chats and of mem0's memories that cannot be read are named in `unread`. Raises
-        TransferError, which names the line; NotFoundError, StoreMismatchError, MemoryOffError.
+        FileError, which names the line; NotFoundError, StoreMismatchError, MemoryOffError.
         """
         from souffleur.integrations.importers.arriving import source_of, take_chats, take_file
 
@@ -783,11 +783,11 @@ class Souffleur:
         )
 
     async def _listener(self, file: Path, user_id: str | None, agent_id: str) -> "Listener":
-        """Return who is told the chats of a file. Raises TransferError if nobody is named."""
+        """Return who is told the chats of a file. Raises FileError if nobody is named."""
         from souffleur.integrations.importers.telling import Listener
 
         if user_id is None:
-            raise TransferError(f"{file} names no user: say whose chats these are")
+            raise FileError(f"{file} names no user: say whose chats these are")
         persona, _ = await self._who(check_id(user_id), check_id(agent_id, "agent_id"))
         await self._need_memory(user_id)
         return Listener(
@@ -849,7 +849,7 @@ class Souffleur:
     ) -> "TopicPreview":
         """Return the records that mention a topic or rest on them, each with why.
 
-        `forget_topic` takes their ids. Nothing changes. Raises MessageError for a blank topic.
+        `forget_topic` takes their ids. Nothing changes. Raises InputError for a blank topic.
         """
         persona, _ = await self._who(check_id(user_id))
         meant, now = _topic(topic), self._moment(at, persona)
@@ -862,7 +862,7 @@ class Souffleur:
 
         Episodes and portraits lose the sentences that mention the topic; a model, if there is one,
         rewrites them from the rest. Returns a receipt without words, which the ledger keeps. If the
-        process dies, the next start finishes the work. Raises NotFoundError, MessageError.
+        process dies, the next start finishes the work. Raises NotFoundError, InputError.
         """
         persona, _ = await self._who(check_id(user_id))
         by, now = Actor(who=ActorKind.USER), self._moment(at, persona)
@@ -959,10 +959,10 @@ class Souffleur:
         """Return the records that match a text, best first; unlike `recall`, also weak matches.
 
         `scope` is memories, episodes, turns, or several of them. `agent_id` returns only what that
-        persona may know. Asks no model. Raises MessageError, QueryError, StoreError, EmbedderError.
+        persona may know. Asks no model. Raises InputError, StoreError, EmbedderError.
         """
         if not isinstance(text, str):
-            raise MessageError(f"what to search for must be a text, not {type(text).__name__}")
+            raise InputError(f"what to search for must be a text, not {type(text).__name__}")
         scopes = [scope] if isinstance(scope, str) else scope
         persona, sphere = await self._reader(user_id, agent_id)
         query = Query(
@@ -992,7 +992,7 @@ class Souffleur:
     ) -> list[Recorded]:
         """Return a user's ledger entries after a place in the ledger, the earliest first.
 
-        `after` is the `seq` of the latest one that is known. Raises QueryError.
+        `after` is the `seq` of the latest one that is known. Raises InputError.
         """
         limit = check_limit(limit)
         return await self.knowledge.journal.recorded(
@@ -1006,7 +1006,7 @@ class Souffleur:
 
         `after` is the `seq` of the latest known notice; `turn_id` selects one turn, as for
         `erase_turn`. A turn has no notice before it is judged, or if it changed nothing. Raises
-        NotFoundError, QueryError.
+        NotFoundError, InputError.
         """
         from souffleur.knowledge.store import erasing
         from souffleur.notices import read_notices
@@ -1063,7 +1063,7 @@ class Souffleur:
         """Return a user's memories, episodes and portrait, oldest first; `None` means any.
 
         Active and pending ones that have expired are left out, unless `state` is `None`. `agent_id`
-        returns only what that persona may know. Raises QueryError, StoreError.
+        returns only what that persona may know. Raises InputError, StoreError.
         """
         wanted = pick(state, MemoryState, "state") if state else None
         _, sphere = await self._reader(user_id, agent_id)
@@ -1154,12 +1154,12 @@ class Souffleur:
     ) -> tuple[Asked, str]:
         """Return the checked question of `recall` or `ask`, and a warning about its time.
 
-        Raises IdentityError, MessageError.
+        Raises InputError.
         """
         check_id(user_id)
         check_id(session_id, "session_id")
         if not isinstance(text, str):
-            raise MessageError(f"text must be a text, not {type(text).__name__}")
+            raise InputError(f"text must be a text, not {type(text).__name__}")
         check_id(agent_id, "agent_id")
         persona, sphere = await self._who(user_id, agent_id, people)
         now, odd = moment_or_now(at, now=self.clock(), zone=persona.zone)
@@ -1242,15 +1242,15 @@ class Opening:
 
 
 def _add(reason: str, content: str, kind: Kind, importance: Importance) -> Add:
-    """Return the op that adds a sentence. Raises MessageError for an invalid one."""
+    """Return the op that adds a sentence. Raises InputError for an invalid one."""
     try:
         return Add(reason=reason, quote="", content=content, kind=kind, importance=importance)
     except ValidationError as error:
-        raise MessageError(f"this cannot be remembered: {describe_faults(error)}") from None
+        raise InputError(f"this cannot be remembered: {describe_faults(error)}") from None
 
 
 def _topic(text: object) -> str:
-    """Return a topic whose characters are whole. Raises MessageError if it is blank, or no text."""
+    """Return a topic whose characters are whole. Raises InputError if it is blank, or no text."""
     if not isinstance(text, str) or is_blank(text):
-        raise MessageError("say what is to be forgotten: a name, or a few words")
+        raise InputError("say what is to be forgotten: a name, or a few words")
     return mend(text)

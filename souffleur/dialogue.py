@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AwareDatetime, Field, ValidationError, model_validator
 
-from souffleur.errors import DialogueError
+from souffleur.errors import InputError
 from souffleur.knowledge.memory import Frozen
 
 
@@ -112,18 +112,18 @@ class Dialogue(Frozen):
 
 
 def read_dialogue(path: Path) -> Dialogue:
-    """Read a dialogue from a YAML file. Raises DialogueError, which names the faulty place."""
+    """Read a dialogue from a YAML file. Raises InputError, which names the faulty place."""
     import yaml
 
     try:
         raw: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise DialogueError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise DialogueError(f"{path} is not YAML: {error}") from error
+        raise InputError(f"{path} is not YAML: {error}") from error
     try:
         return Dialogue.model_validate(raw)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise DialogueError(f"{path}, at {where}: {first['msg']}") from error
+        raise InputError(f"{path}, at {where}: {first['msg']}") from error

@@ -1,31 +1,29 @@
 """Everything that Souffleur raises on purpose.
 
+A host needs the ten that `souffleur` has at its top; a handler of `StoreError` or `EndpointError`
+also takes their kinds.
+
 SouffleurError
 ├── SettingsError          a setting is missing or cannot be right
+├── InputError             an id, a message, a query or a dialogue cannot be taken as given
+├── FileError              a backup, an export, a mirror or a chat cannot be read or written
+├── NotFoundError          no memory, turn or ledger entry has that id
+├── MemoryOffError         the user wants nothing to be stored now
+├── UndoError              the change cannot be taken back as things stand
 ├── StoreError             Qdrant refused, or could not be reached
 │   ├── StoreBusyError     the path is in use by another process
 │   ├── LeaseLostError     another process judges this user now
 │   ├── StoreMismatchError the data were written by another schema, embedder or dimension
 │   └── UnreadableError    one record of the store is no valid one
-├── IdentityError          an id is blank, or cannot tell its owner from others
-├── BackupError            a backup file is damaged, of another format, or cannot be made there
-├── MirrorError            a mirror's file cannot be read, is another user's, or lost most entries
-├── TransferError          a file to import cannot be read, or an export cannot be made there
-├── NotFoundError          no memory, turn or ledger entry has that id
-├── MemoryOffError         the user wants nothing to be stored now
-├── UndoError              the change cannot be taken back as things stand
-├── EmbedderError          the embedder failed, or answered with other rows than asked for
-├── PromptError            a prompt is missing, or was rendered without one of its names
 ├── EndpointError          the model's endpoint failed: network, status, time-out
 │   └── OutageError        an endpoint in trouble was not asked: it is asked now and then
 │       └── BudgetError    the day's budget is used up
+├── EmbedderError          the embedder failed, or answered with other rows than asked for
 ├── AnswerError            the model answered, but not in the shape asked for
+├── PromptError            a prompt is missing, or was rendered without one of its names
 ├── RecordingError         no recorded answer fits this request: recorded for other words
 ├── BlockingError          a blocking memory is closed, was forked, or is called by its own thread
-├── RemoteError            the server of a client cannot be reached, or refuses
-├── MessageError           what was given to remember is no message
-├── QueryError             no such kind, category, state or scope, or a limit that is none
-└── DialogueError          a dialogue file cannot be read
+└── RemoteError            the server of a client cannot be reached, or refuses
 """
 
 from collections.abc import Mapping
@@ -59,20 +57,12 @@ class UnreadableError(StoreError):
     """One record of the store is no valid one; the others are."""
 
 
-class IdentityError(SouffleurError):
-    """An id is blank, or cannot tell its owner from others."""
+class InputError(SouffleurError):
+    """An id, a message, a query or a dialogue cannot be taken as it was given."""
 
 
-class BackupError(SouffleurError):
-    """A backup file is damaged, of another format, or cannot be made there."""
-
-
-class MirrorError(SouffleurError):
-    """A mirror's file cannot be read or written, is another user's, or has lost most entries."""
-
-
-class TransferError(SouffleurError):
-    """A file to import cannot be read as what it is, or an export cannot be made there."""
+class FileError(SouffleurError):
+    """A file of ours or of others cannot be read as it should, or cannot be made there."""
 
 
 class NotFoundError(SouffleurError):
@@ -177,18 +167,6 @@ class RemoteError(SouffleurError):
         """The HTTP status; `None` if there was no answer."""
         self.retry_after = retry_after
         """Seconds that the server asked us to wait."""
-
-
-class MessageError(SouffleurError):
-    """What was given to remember is no message."""
-
-
-class QueryError(SouffleurError):
-    """There is no such kind, category, state or scope to look for, or the limit is none."""
-
-
-class DialogueError(SouffleurError):
-    """A dialogue file cannot be read."""
 
 
 _OUTAGE_STATUSES = frozenset({401, 402, 403, 404, 408, 409, 425, 429})

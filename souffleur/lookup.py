@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
-from souffleur.errors import QueryError
+from souffleur.errors import InputError
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.memory import Category, Kind, MemoryState
 from souffleur.knowledge.search.browsing import Wanted, count
@@ -58,7 +58,7 @@ async def read_stats(knowledge: "KnowledgeBase", user_id: str, now: datetime) ->
 
 
 def pick(value: str, of: type[E], what: str) -> E:
-    """Return the member of an enumeration with this value. Raises QueryError.
+    """Return the member of an enumeration with this value. Raises InputError.
 
     >>> pick("todo", Kind, "kind") is Kind.TODO
     True
@@ -66,15 +66,15 @@ def pick(value: str, of: type[E], what: str) -> E:
     try:
         return of(value)
     except ValueError:
-        raise QueryError(f"there is no {what} {value!r}: choose one of {', '.join(of)}") from None
+        raise InputError(f"there is no {what} {value!r}: choose one of {', '.join(of)}") from None
 
 
 def check_limit(limit: object) -> int:
-    """Return the limit if it is a number of records. Raises QueryError.
+    """Return the limit if it is a number of records. Raises InputError.
 
     >>> check_limit(10)
     10
     """
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
-        raise QueryError(f"limit must be a whole number from 1 to {MAX_LIMIT:,}, not {limit!r}")
+        raise InputError(f"limit must be a whole number from 1 to {MAX_LIMIT:,}, not {limit!r}")
     return limit

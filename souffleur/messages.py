@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from souffleur.errors import MessageError
+from souffleur.errors import InputError
 from souffleur.knowledge.people import MAX_NAME_LENGTH
 from souffleur.knowledge.text.plain import clean, name_media, single_line
 from souffleur.knowledge.text.thinking import without_thinking
@@ -38,7 +38,7 @@ def read_content(content: Content) -> str:
     r"""Return the text of a content; a part that is no text becomes a word such as `[image]`.
 
     So does what is in a text as data, such as the data URL of an image. Calls of tools and a
-    model's thoughts are left out. Raises MessageError for anything else.
+    model's thoughts are left out. Raises InputError for anything else.
 
     >>> read_content([{"type": "text", "text": "Look!"}, {"type": "image_url", "image_url": {}}])
     'Look!\n[image]'
@@ -54,7 +54,7 @@ def read_content(content: Content) -> str:
         return "" if look_up(content, "role") else _read_part(content)  # it only calls tools
     if isinstance(held, str | list | tuple):
         return read_content(held)
-    raise MessageError(_wrong(held))
+    raise InputError(_wrong(held))
 
 
 def readable_content(content: Content) -> str:
@@ -65,7 +65,7 @@ def readable_content(content: Content) -> str:
     """
     try:
         return read_content(content)
-    except MessageError:
+    except InputError:
         return ""
 
 
@@ -101,7 +101,7 @@ def _read_part(part: object) -> str:
         return name_media(text)
     if isinstance(type_, str) and _TYPE.fullmatch(type_):
         return "" if type_ == "text" else f"[{_MEDIA.get(type_, type_)}]"
-    raise MessageError(_wrong(part))
+    raise InputError(_wrong(part))
 
 
 def _wrong(value: object) -> str:
@@ -168,7 +168,7 @@ def to_turns(
 
     System, developer and tool messages, and replies that only call tools, are left out. What
     somebody else says is no word of the user: `called` is what the user is called, and `earlier`
-    has the names of the messages before these, see `own_names`. Raises MessageError, which names
+    has the names of the messages before these, see `own_names`. Raises InputError, which names
     the message, for anything that is no message.
 
     >>> turns = to_turns([("user", "hi"), ("assistant", "ho"), ("human", "so"), ("human", "so")])
@@ -228,16 +228,16 @@ def by(name: str, text: str) -> str:
 
 
 def read_messages(messages: Messages) -> list[Spoken]:
-    """Return what is said in messages. Raises MessageError, which names the message."""
+    """Return what is said in messages. Raises InputError, which names the message."""
     single = isinstance(messages, str | bytes | Mapping) or hasattr(messages, "content")
     if single or not isinstance(messages, Iterable):
-        raise MessageError("messages must be a list: [{'role': …, 'content': …}, …]")
+        raise InputError("messages must be a list: [{'role': …, 'content': …}, …]")
     said: list[Spoken] = []
     for index, message in enumerate(messages):
         try:
             spoken = _read(message)
-        except MessageError as error:
-            raise MessageError(f"message {index}: {error}") from None
+        except InputError as error:
+            raise InputError(f"message {index}: {error}") from None
         if spoken and spoken.text.strip():
             said.append(spoken)
     return said
@@ -251,7 +251,7 @@ def _read(message: Any) -> Spoken | None:
         return None
     content = content_of(message)
     if content is None and role == "user":
-        raise MessageError(f"it has no content: write {_FORMS}, or leave it out")
+        raise InputError(f"it has no content: write {_FORMS}, or leave it out")
     times = (look_up(message, name) for name in TIMES)
     at = next((time for time in times if time is not None), None)
     text = clean(read_content(content))
@@ -265,7 +265,7 @@ def _unpacked(message: Any) -> Any:
     """Return a message with its fields at the top: from a pair, or as LangChain stores it."""
     if isinstance(message, list | tuple):
         if len(message) != 2:
-            raise MessageError(f"it is no pair of role and text: write {_FORMS}")
+            raise InputError(f"it is no pair of role and text: write {_FORMS}")
         return {"role": message[0], "content": message[1]}
     if isinstance(message, Mapping) and "content" not in message:
         for name in ("data", "kwargs"):
@@ -278,11 +278,11 @@ def _role(message: Any) -> Role | None:
     """Return `user` or `assistant`; `None` if such messages are left out."""
     role = look_up(message, "role") or look_up(message, "type")
     if not isinstance(role, str):
-        raise MessageError(f"{type(message).__name__} without a role is no message: write {_FORMS}")
+        raise InputError(f"{type(message).__name__} without a role is no message: write {_FORMS}")
     if role.lower() in _LEFT_OUT or is_unsaid(role):
         return None
     if role.lower() not in _ROLES:
-        raise MessageError(
+        raise InputError(
             f"{role[:40]!r} is no role: write user or assistant, human or ai; messages of system, "
             "developer, tool and function are left out"
         )

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from souffleur.errors import MessageError
+from souffleur.errors import InputError
 from souffleur.knowledge.memory import Kind, Memory
 from souffleur.knowledge.operation import Add, Boost, Importance, Op, Update
 from souffleur.knowledge.store.reading import describe_faults
@@ -13,7 +13,7 @@ from souffleur.knowledge.text.plain import clean
 
 
 def skill_data(name: str, workflow: Sequence[str], outcome: str) -> dict[str, Any]:
-    """Return what a memory holds of a skill. Raises MessageError for what is no text.
+    """Return what a memory holds of a skill. Raises InputError for what is no text.
 
     >>> skill_data(" Release ", ["tag it"], "")
     {'skill': 'Release', 'workflow': ['tag it'], 'outcome': ''}
@@ -21,17 +21,17 @@ def skill_data(name: str, workflow: Sequence[str], outcome: str) -> dict[str, An
     listed = isinstance(workflow, Sequence) and not isinstance(workflow, str)
     steps: list[Any] = [*workflow] if listed else [None]
     if not all(isinstance(one, str) for one in (name, outcome, *steps)):
-        raise MessageError("a skill is a text, its workflow a list of texts, its outcome a text")
+        raise InputError("a skill is a text, its workflow a list of texts, its outcome a text")
     plain = [clean(step) for step in steps]
     return {"skill": clean(name).strip(), "workflow": plain, "outcome": clean(outcome).strip()}
 
 
 def skill_op(data: dict[str, Any], former: Memory | None) -> Op:
-    """Return the op that records a skill: `skill`, `workflow`, `outcome`. Raises MessageError."""
+    """Return the op that records a skill: `skill`, `workflow`, `outcome`. Raises InputError."""
     if not data["skill"]:
-        raise MessageError("a skill needs a name")
+        raise InputError("a skill needs a name")
     if not [step for step in data["workflow"] if step.strip()]:
-        raise MessageError("a skill needs the steps of its workflow")
+        raise InputError("a skill needs the steps of its workflow")
     if former and former.data.get("workflow") == data["workflow"]:
         return Boost(target=former.id, reason="it was done this way again")
     content = sentence(data["skill"], data["workflow"], data["outcome"])
@@ -42,7 +42,7 @@ def skill_op(data: dict[str, Any], former: Memory | None) -> Op:
         reason, high = "recorded by the host", Importance.HIGH
         return Add(reason=reason, kind=Kind.SKILL, importance=high, **given)
     except ValidationError as error:
-        raise MessageError(f"this skill cannot be recorded: {describe_faults(error)}") from None
+        raise InputError(f"this skill cannot be recorded: {describe_faults(error)}") from None
 
 
 def sentence(name: str, workflow: list[str], outcome: str) -> str:

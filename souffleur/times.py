@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
-from souffleur.errors import MessageError
+from souffleur.errors import InputError
 
 Clock = Callable[[], datetime]
 
@@ -87,7 +87,7 @@ class KnownZones:
 def read_moment(value: object) -> datetime:
     """Return the moment that a value names, without a time zone if the value has none.
 
-    Raises MessageError for anything else, and for a year that is not in `YEARS`.
+    Raises InputError for anything else, and for a year that is not in `YEARS`.
 
     >>> str(read_moment("2026-01-03T10:00Z")), str(read_moment("2026-01-03 10:00"))
     ('2026-01-03 10:00:00+00:00', '2026-01-03 10:00:00')
@@ -96,9 +96,9 @@ def read_moment(value: object) -> datetime:
     """
     moment = parse(value)
     if moment is None:
-        raise MessageError(f"{_shown(value)} is no time: give {_FORMS}")
+        raise InputError(f"{_shown(value)} is no time: give {_FORMS}")
     if moment.year not in YEARS:
-        raise MessageError(f"{_shown(value)} is in the year {moment.year}: give {_FORMS}")
+        raise InputError(f"{_shown(value)} is in the year {moment.year}: give {_FORMS}")
     return moment
 
 
@@ -118,21 +118,21 @@ def moment_or_now(value: object, *, now: datetime, zone: tzinfo) -> tuple[dateti
     """
     try:
         return moment(value, now=now, zone=zone), ""
-    except MessageError as error:
+    except InputError as error:
         return now, f"{error}{NOW_TAKEN}"
 
 
 def moment(value: object, *, now: datetime, zone: tzinfo) -> datetime:
     """Return when something was said; now if nothing was given.
 
-    A time without a zone is taken to be in `zone`. Raises MessageError for an invalid one.
+    A time without a zone is taken to be in `zone`. Raises InputError for an invalid one.
     """
     if value is None:
         return now
     try:
         found = read_moment(value)
-    except MessageError as error:
-        raise MessageError(f"`at`: {error}") from None
+    except InputError as error:
+        raise InputError(f"`at`: {error}") from None
     return found if found.utcoffset() is not None else found.replace(tzinfo=zone)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from souffleur.dialogue import AssistantPart, Dialogue, Exchange, SessionPart, UserPart
-from souffleur.errors import DialogueError
+from souffleur.errors import InputError
 from souffleur.prompts import language_of
 
 
@@ -88,14 +88,14 @@ def _joint(group: Sequence[Conversation]) -> Conversation:
 
 
 def read_text(path: Path, expected: str) -> str:
-    """Return the text of a file, gzipped or not. Raises DialogueError with what is `expected`."""
+    """Return the text of a file, gzipped or not. Raises InputError with what is `expected`."""
     try:
         if path.suffix == ".gz":
             with gzip.open(path, "rt", encoding="utf-8") as file:
                 return file.read()
         return path.read_text(encoding="utf-8")
     except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise DialogueError(f"{path} cannot be read: give {expected} ({error}).") from error
+        raise InputError(f"{path} cannot be read: give {expected} ({error}).") from error
 
 
 def read_lines(path: Path, expected: str) -> Iterator[tuple[str, Any]]:
@@ -112,10 +112,10 @@ def read_lines(path: Path, expected: str) -> Iterator[tuple[str, Any]]:
             raise wrong_file(where, expected, "not an object")
 
 
-def wrong_file(where: str, expected: str, why: object) -> DialogueError:
+def wrong_file(where: str, expected: str, why: object) -> InputError:
     """Return the error for a wrong file; a KeyError is reported as a missing field."""
     why = f"no field {why}" if isinstance(why, KeyError) else why
-    return DialogueError(f"{where} is not of this set: give {expected} ({why}).")
+    return InputError(f"{where} is not of this set: give {expected} ({why}).")
 
 
 UNDATED_START = datetime(2020, 1, 1, tzinfo=UTC)
@@ -147,10 +147,10 @@ def draw(
     `named` are the ids of the conversations to draw from; if empty, from all. Of each category as
     many questions are drawn as of any other, as far as it has as many; none whose labels are known
     to be wrong. A conversation with no question drawn is left out: its replay would show nothing.
-    Raises DialogueError if there is no conversation of a name.
+    Raises InputError if there is no conversation of a name.
     """
     if unknown := set(named) - {one.conv_id for one in conversations}:
-        raise DialogueError(f"There is no conversation {', '.join(sorted(unknown))}.")
+        raise InputError(f"There is no conversation {', '.join(sorted(unknown))}.")
     chance = random.Random(seed)
     among = [one for one in conversations if not named or one.conv_id in named]
     asked = [one for one in among if _sound(one) and any(map(_says, one.docs))]

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from bench.sets.conversation import Conversation, Doc, Question, read_lines, wrong_file
 from bench.sets.halumem_scores import Point
 from souffleur.dialogue import Dialogue, Exchange, SessionPart, UserPart
-from souffleur.errors import DialogueError
+from souffleur.errors import InputError
 
 EXPECTED_FILE = "a HaluMem .jsonl file, one user (uuid, sessions) a line"
 
@@ -86,22 +86,22 @@ class User:
 
 
 def read_halumem(path: Path) -> list[Conversation]:
-    """Return the conversations of a file, one for each user. Raises DialogueError."""
+    """Return the conversations of a file, one for each user. Raises InputError."""
     return _read(path, _conversation)
 
 
 def read_users(path: Path) -> list[User]:
-    """Return the users of a file, whose dialogues can be replayed. Raises DialogueError."""
+    """Return the users of a file, whose dialogues can be replayed. Raises InputError."""
     return _read(path, _replayable)
 
 
 def choose(path: Path, user: int, sessions: int | None) -> User:
-    """Return the user with this index, limited to the first sessions. Raises DialogueError."""
+    """Return the user with this index, limited to the first sessions. Raises InputError."""
     users = read_users(path)
     if not 0 <= user < len(users):
-        raise DialogueError(f"{path} has {len(users)} users: --user is a number from 0.")
+        raise InputError(f"{path} has {len(users)} users: --user is a number from 0.")
     if sessions is not None and sessions < 1:
-        raise DialogueError("--sessions is at least 1.")
+        raise InputError("--sessions is at least 1.")
     one = users[user]
     return User(one.id, one.name, one.parts[:sessions])
 

@@ -17,13 +17,13 @@ from bench.sets.conversation import (
     wrong_file,
 )
 from bench.sets.halumem_file import read_halumem
-from souffleur.errors import DialogueError
+from souffleur.errors import InputError
 
 EXPECTED_FILE = "a MemoryBank .json file (name: history), with its _questions.jsonl beside it"
 
 
 def read_memorybank(path: Path) -> list[Conversation]:
-    """Return the conversations of a file, one for each person. Raises DialogueError."""
+    """Return the conversations of a file, one for each person. Raises InputError."""
     beside = path.with_name(f"{path.stem}_questions.jsonl")
     try:
         people = json.loads(read_text(path, EXPECTED_FILE))
@@ -63,7 +63,7 @@ class Unified:
     """Whether documents without a session belong to one session a day; else each stands alone."""
 
     def read(self, path: Path) -> list[Conversation]:
-        """Return the conversations of a file. Raises DialogueError."""
+        """Return the conversations of a file. Raises InputError."""
         return [self._conversation(where, raw) for where, raw in read_lines(path, EXPECTED_FILE)]
 
     def _conversation(self, where: str, raw: dict[str, Any]) -> Conversation:
@@ -121,10 +121,10 @@ POOLED = {"memdaily": 20}
 
 
 def read_set(name: str, path: Path) -> list[Conversation]:
-    """Return the conversations of a set. Raises DialogueError for a bad name or file."""
+    """Return the conversations of a set. Raises InputError for a bad name or file."""
     if name not in SETS:
-        raise DialogueError(f"There is no set {name!r}: write one of {', '.join(SETS)}.")
+        raise InputError(f"There is no set {name!r}: write one of {', '.join(SETS)}.")
     found = SETS[name](path)
     if not any(conversation.docs for conversation in found):
-        raise DialogueError(f"{path} holds no conversation: give the file of the set {name}.")
+        raise InputError(f"{path} holds no conversation: give the file of the set {name}.")
     return found

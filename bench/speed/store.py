@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.speed.timing import Chore
-from souffleur import Importance, Kind, Reply, Request, Settings, Souffleur
+from souffleur import Kind, Reply, Request, Settings, Souffleur
 from souffleur.knowledge.store.codecs import embedded_point
+from souffleur.types import Importance
 
 USER = "ann"
 NOW = datetime(2026, 1, 3, tzinfo=UTC)

@@ -40,7 +40,7 @@ from bench.systems.answers import AnswerSetup, run
 from bench.systems.side_by_side import OURS
 from souffleur.agents.model.chat import Message, Request
 from souffleur.agents.model.recording import Recorder
-from souffleur.errors import DialogueError, RecordingError, SettingsError
+from souffleur.errors import InputError, RecordingError, SettingsError
 from souffleur.settings import default_settings
 from tests.build import NOW
 from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name, episode, portrait
@@ -162,7 +162,7 @@ def test_conversations_can_be_named() -> None:
     whole = conversations(5)
     drawn = draw(whole, named=["c3", "c1"], max_conversations=None, max_questions=None, seed=0)
     assert [one.conversation.conv_id for one in drawn] == ["c1", "c3"]
-    with pytest.raises(DialogueError, match="no conversation c9"):
+    with pytest.raises(InputError, match="no conversation c9"):
         draw(whole, named=["c9"], max_conversations=None, max_questions=None, seed=0)
 
 
@@ -407,11 +407,11 @@ def test_bad_words_are_errors(file: Path) -> None:
     """No model, no file, no question: each says what to do."""
     with pytest.raises(SettingsError, match="SOUFFLEUR_BASE_URL"):
         answering("locomo", file)
-    with pytest.raises(DialogueError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot be read"):
         answering("locomo", file.with_name("none"))
     with pytest.raises(SettingsError, match="no system 'zep'"):
         answering("locomo", file, systems="souffleur,zep")
-    with pytest.raises(DialogueError, match="nothing to ask"):
+    with pytest.raises(InputError, match="nothing to ask"):
         answering("locomo", file, questions=0)
 
 

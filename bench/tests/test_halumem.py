@@ -29,7 +29,7 @@ from bench.sets.halumem_scores import (
 from souffleur.agents.model.chat import Request
 from souffleur.agents.model.recording import Recorder
 from souffleur.agents.structured_chat import StructuredChat
-from souffleur.errors import DialogueError, SettingsError
+from souffleur.errors import InputError, SettingsError
 from souffleur.settings import default_settings
 from tests.build import NOW
 from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name, episode, portrait, update
@@ -226,15 +226,15 @@ def test_a_file_of_something_else_says_so(
     change(raw)
     path = tmp_path / "x.jsonl"
     path.write_text(json.dumps(raw), encoding="utf-8")
-    with pytest.raises(DialogueError, match=rf"(?s)line 1.*HaluMem.*{message}|{message}"):
+    with pytest.raises(InputError, match=rf"(?s)line 1.*HaluMem.*{message}|{message}"):
         read_users(path)
 
 
 def test_a_user_or_session_that_is_not_there(file: Path) -> None:
     """Numbers out of range are errors that say the range."""
-    with pytest.raises(DialogueError, match="1 users"):
+    with pytest.raises(InputError, match="1 users"):
         choose(file, 1, None)
-    with pytest.raises(DialogueError, match="at least 1"):
+    with pytest.raises(InputError, match="at least 1"):
         choose(file, 0, 0)
 
 
@@ -454,5 +454,5 @@ def test_a_run_without_a_model_says_what_to_set(file: Path) -> None:
     """Likewise a file that cannot be read."""
     with pytest.raises(SettingsError, match="SOUFFLEUR_BASE_URL"):
         halumem(file)
-    with pytest.raises(DialogueError, match="HaluMem"):
+    with pytest.raises(InputError, match="HaluMem"):
         halumem(file.with_name("none.jsonl"))

@@ -19,7 +19,7 @@ from bench.portrait_writing import (
 )
 from souffleur.agents.model.chat import Request
 from souffleur.agents.structured_chat import StructuredChat
-from souffleur.errors import DialogueError
+from souffleur.errors import InputError
 from tests.scripted import Answer, Scripted, by_name, portrait
 
 LIFE: dict[str, Any] = {
@@ -72,16 +72,16 @@ def test_a_faulty_file_is_refused(tmp_path: Path, fields: dict[str, Any], fault:
     """The error says where it is wrong."""
     file = tmp_path / "life.yaml"
     file.write_text(yaml.safe_dump({**LIFE, **fields}))
-    with pytest.raises(DialogueError, match=fault):
+    with pytest.raises(InputError, match=fault):
         read_life(file)
 
 
 def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     """A file that is missing, or is no YAML, is refused."""
-    with pytest.raises(DialogueError, match="no life"):
+    with pytest.raises(InputError, match="no life"):
         read_life(tmp_path / "none.yaml")
     (tmp_path / "torn.yaml").write_text("{")
-    with pytest.raises(DialogueError, match="no life"):
+    with pytest.raises(InputError, match="no life"):
         read_life(tmp_path / "torn.yaml")
 
 

@@ -25,7 +25,7 @@ from bench.sets.retrieval_result import (
     group_by_category,
     report,
 )
-from souffleur.errors import DialogueError
+from souffleur.errors import InputError
 from souffleur.knowledge.search.embedder import make_embedder
 from tests.build import NOW
 
@@ -193,7 +193,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert json.loads(capsys.readouterr().out)["all"]["R@5"]["mean"] == 100.0
     raw["queries"] = [{**query, "evidence": []}]
     path.write_text(json.dumps(raw), encoding="utf-8")
-    with pytest.raises(DialogueError, match="nothing to measure"):
+    with pytest.raises(InputError, match="nothing to measure"):
         retrieval("beam", path)
-    with pytest.raises(DialogueError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot be read"):
         retrieval("beam", tmp_path / "none.jsonl")

@@ -10,7 +10,7 @@ import pytest
 
 from bench.sets.conversation import Conversation
 from bench.sets.registry import SETS, read_set
-from souffleur.errors import DialogueError
+from souffleur.errors import InputError
 
 
 def write(path: Path, *rows: Any) -> Path:
@@ -133,7 +133,7 @@ def test_memorybank_and_the_questions_beside_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", SETS)
 def test_a_missing_file_says_what_to_give(tmp_path: Path, name: str) -> None:
     """The error names the path and the kind of file."""
-    with pytest.raises(DialogueError, match=r"nothing\.json.* cannot be read: give a"):
+    with pytest.raises(InputError, match=r"nothing\.json.* cannot be read: give a"):
         read_set(name, tmp_path / "nothing.jsonl")
 
 
@@ -146,14 +146,14 @@ def test_a_file_of_something_else(tmp_path: Path, name: str, rows: tuple[Any, ..
     text = rows[0] if isinstance(rows[0], str) else json.dumps(rows[0])
     for file in ("x.jsonl", "x_questions.jsonl"):
         (tmp_path / file).write_text(text, encoding="utf-8")
-    with pytest.raises(DialogueError, match="give a"):
+    with pytest.raises(InputError, match="give a"):
         read_set(name, tmp_path / "x.jsonl")
 
 
 def test_a_time_written_otherwise(tmp_path: Path) -> None:
     """A set under another's name is told by its times, with the line."""
     path = write(tmp_path / "x.jsonl", unified("2023-12-25"))
-    with pytest.raises(DialogueError, match=r"line 1 is not of this set.*2023-12-25"):
+    with pytest.raises(InputError, match=r"line 1 is not of this set.*2023-12-25"):
         read_set("locomo", path)
 
 
@@ -161,13 +161,13 @@ def test_a_broken_archive(tmp_path: Path) -> None:
     """Half a gzip file cannot be read, and the error says so."""
     path = write(tmp_path / "x.jsonl.gz", unified(None))
     path.write_bytes(path.read_bytes()[:-12])
-    with pytest.raises(DialogueError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot be read"):
         read_set("beam", path)
 
 
 def test_an_unknown_name_and_an_empty_file(tmp_path: Path) -> None:
     """The names that there are are listed; a file without talk is no set."""
-    with pytest.raises(DialogueError, match="write one of locomo, beam"):
+    with pytest.raises(InputError, match="write one of locomo, beam"):
         read_set("squad", tmp_path)
-    with pytest.raises(DialogueError, match="holds no conversation"):
+    with pytest.raises(InputError, match="holds no conversation"):
         read_set("beam", write(tmp_path / "empty.jsonl"))

@@ -17,7 +17,7 @@ from bench.coming_to_mind import (
 )
 from bench.situations import Marked, summarize
 from souffleur.agents.structured_chat import StructuredChat
-from souffleur.errors import DialogueError
+from souffleur.errors import InputError
 from souffleur.recall.compose import Recall
 from souffleur.settings import Settings
 from tests.scripted import SKIP, Scripted, by_name
@@ -92,13 +92,13 @@ def test_a_file_that_cannot_be_meant_is_refused(
     tmp_path: Path, fields: dict[str, Any], fault: str
 ) -> None:
     """The error names the file and what is wrong."""
-    with pytest.raises(DialogueError, match=rf"femi\.yaml.*{fault}"):
+    with pytest.raises(InputError, match=rf"femi\.yaml.*{fault}"):
         read_situation(write(tmp_path, **fields))
 
 
 def test_a_folder_without_situations_is_refused(tmp_path: Path) -> None:
     """Nothing measured is no figure."""
-    with pytest.raises(DialogueError, match="no situation"):
+    with pytest.raises(InputError, match="no situation"):
         read_situations(tmp_path)
 
 

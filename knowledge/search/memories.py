@@ -143,7 +143,7 @@ class Query:
     """Whether to return only relevant memories and episodes, of those that `limit` leaves."""
 
     def __post_init__(self) -> None:
-        """Check the user's id. Raises IdentityError if it is invalid."""
+        """Check the user's id. Raises InputError if it is invalid."""
         check_id(self.user_id)
 
 

@@ -143,7 +143,7 @@ async def save(
 
     What this process writes during the copy is copied again at the end, in one go, so that the file
     holds the store as it was at that moment. What other processes write to a Qdrant server
-    meanwhile may be in it in part. Raises BackupError, NotFoundError if the store is new.
+    meanwhile may be in it in part. Raises FileError, NotFoundError if the store is new.
     """
     collections = (journal.collection, memories)
     made_with = await journal.meta()
@@ -163,7 +163,7 @@ async def save_store(
 ) -> BackupManifest:
     """Save the store at a location, which no other process may have open.
 
-    Raises NotFoundError if there is none, StoreBusyError if it is in use, BackupError.
+    Raises NotFoundError if there is none, StoreBusyError if it is in use, FileError.
     """
     dimension = await stored_dimension(location)
     if dimension is None:
@@ -176,7 +176,7 @@ async def save_store(
 async def restore(file: Path, target: StoreLocation, *, step: Step = _silently) -> BackupManifest:
     """Restore a backup to an empty place; the file is read to its end before anything is written.
 
-    A folder shows the store only when all of it is there. Raises BackupError if the file is
+    A folder shows the store only when all of it is there. Raises FileError if the file is
     damaged, StoreMismatchError if `target` is not empty or a newer version made the backup.
     """
     manifest = await asyncio.to_thread(verify, file)

@@ -28,7 +28,7 @@ from typing import IO, Any
 import numpy as np
 from pydantic import AwareDatetime, ValidationError
 
-from souffleur.errors import BackupError, NotFoundError
+from souffleur.errors import FileError, NotFoundError
 from souffleur.knowledge.memory import Frozen
 from souffleur.knowledge.store.engine.collection import Payload, Point, Sparse
 
@@ -88,11 +88,11 @@ class BackupWriter:
     """Writes a backup beside its place, where it is moved when it is whole and was read back."""
 
     def __init__(self, file: Path) -> None:
-        """Begin a backup at `file`. Raises BackupError if something else is there."""
+        """Begin a backup at `file`. Raises FileError if something else is there."""
         if not file.parent.is_dir():
-            raise BackupError(f"there is no folder {file.parent}: make it, or name another one")
+            raise FileError(f"there is no folder {file.parent}: make it, or name another one")
         if file.exists() and not _is_backup(file):
-            raise BackupError(f"{file} exists and is no backup: name another file")
+            raise FileError(f"{file} exists and is no backup: name another file")
         self._file = file
         handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)
         self._part = Path(name)
@@ -119,7 +119,7 @@ class BackupWriter:
         finally:
             self._part.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise BackupError(f"{self._file} cannot be written: {error.strerror}") from None
+            raise FileError(f"{self._file} cannot be written: {error.strerror}") from None
 
     def write(self, collection: str, points: Sequence[Point], gone: Sequence[str] = ()) -> None:
         """Write points of a collection, and the ids of those that were deleted meanwhile."""
@@ -157,7 +157,7 @@ class BackupWriter:
 def verify(file: Path) -> BackupManifest:
     """Read a whole backup and return its manifest.
 
-    Raises BackupError if it is damaged or of another version, NotFoundError if there is none.
+    Raises FileError if it is damaged or of another version, NotFoundError if there is none.
     """
     manifest = _read_manifest(file)
     kinds: dict[tuple[str, str], str] = {}
@@ -181,7 +181,7 @@ def verify(file: Path) -> BackupManifest:
 
 
 def read_lines(file: Path) -> Iterator[Line]:
-    """Yield the lines of a backup in order. Raises BackupError if it is damaged."""
+    """Yield the lines of a backup in order. Raises FileError if it is damaged."""
     with _reading(file) as archive:
         yield from map(decode_line, _lines(archive))
 
@@ -269,7 +269,7 @@ def _read_manifest(file: Path) -> BackupManifest:
             fields = json.loads(told.read(MAX_MANIFEST))
         found = fields["format"]
     if found != FORMAT:
-        raise BackupError(
+        raise FileError(
             f"{file} is a backup of format {found} and this version reads {FORMAT}: restore it "
             "with the version of Souffleur that made it, or with a later one"
         )
@@ -290,7 +290,7 @@ def _reading(file: Path) -> Iterator[zipfile.ZipFile]:
     except FileNotFoundError:
         raise NotFoundError(f"there is no backup at {file}") from None
     except OSError as error:
-        raise BackupError(f"{file} cannot be read: {error.strerror}") from None
+        raise FileError(f"{file} cannot be read: {error.strerror}") from None
     try:
         with begun, zipfile.ZipFile(begun) as archive:
             yield archive
@@ -298,8 +298,8 @@ def _reading(file: Path) -> Iterator[zipfile.ZipFile]:
         raise _damaged(file) from error
 
 
-def _damaged(file: Path) -> BackupError:
-    return BackupError(f"{file} is no whole backup, so nothing was done: take another one")
+def _damaged(file: Path) -> FileError:
+    return FileError(f"{file} is no whole backup, so nothing was done: take another one")
 
 
 def _is_backup(file: Path) -> bool:

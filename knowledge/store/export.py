@@ -23,7 +23,7 @@ from typing import IO, Literal
 
 from pydantic import AwareDatetime, ValidationError
 
-from souffleur.errors import NotFoundError, TransferError, UnreadableError
+from souffleur.errors import FileError, NotFoundError, UnreadableError
 from souffleur.knowledge.forgetting.request import find_hidden
 from souffleur.knowledge.identity import user_conditions
 from souffleur.knowledge.memory import Frozen
@@ -103,7 +103,7 @@ async def export_lines(
 
     What is forgotten on request is left out, or has no words, though it could still be undone.
     `user_id=None` means everybody. Nothing is yielded before it is known that there is something.
-    Raises NotFoundError if there is nothing, IdentityError, StoreError.
+    Raises NotFoundError if there is nothing, InputError, StoreError.
     """
     made_with = await journal.meta() or {}
     wanted = _wanted(user_id)
@@ -143,7 +143,7 @@ async def export_file(
 ) -> Exported:
     """Write an export to a file, which is there when it is whole, for its owner alone to read.
 
-    Raises TransferError if the file cannot be made there, and what `export_lines` raises.
+    Raises FileError if the file cannot be made there, and what `export_lines` raises.
     """
     with _made_whole(file) as out:
         lines = b""
@@ -156,9 +156,9 @@ async def export_file(
 def _made_whole(file: Path) -> Iterator[IO[bytes]]:
     """Yield what to write to; a former export is replaced at the end, if nothing went wrong."""
     if not file.parent.is_dir():
-        raise TransferError(f"there is no folder {file.parent}: make it, or name another one")
+        raise FileError(f"there is no folder {file.parent}: make it, or name another one")
     if file.exists() and not (file.is_file() and is_export(file)):
-        raise TransferError(f"{file} exists and is no export: name another file")
+        raise FileError(f"{file} exists and is no export: name another file")
     handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)
     try:
         with os.fdopen(handle, "wb") as out:
@@ -167,19 +167,19 @@ def _made_whole(file: Path) -> Iterator[IO[bytes]]:
             os.fsync(out.fileno())
         Path(name).replace(file)
     except OSError as error:
-        raise TransferError(f"{file} cannot be written: {error.strerror}") from None
+        raise FileError(f"{file} cannot be written: {error.strerror}") from None
     finally:
         Path(name).unlink(missing_ok=True)
     sync_folder(file.parent)
 
 
 def is_export(file: Path) -> bool:
-    """Return whether a file begins as an export. Raises TransferError if it cannot be read."""
+    """Return whether a file begins as an export. Raises FileError if it cannot be read."""
     try:
         with file.open("rb") as begun:
             return begun.read(len(BOM_UTF8 + BEGIN)).removeprefix(BOM_UTF8).startswith(BEGIN)
     except OSError as error:
-        raise TransferError(f"{file} cannot be read: {error.strerror}") from None
+        raise FileError(f"{file} cannot be read: {error.strerror}") from None
 
 
 def _wanted(user_id: str | None) -> Filter:
@@ -222,21 +222,21 @@ class Survey:
 
 
 def survey(file: Path) -> Survey:
-    """Read a whole export. Raises TransferError, with the line, and StoreMismatchError."""
+    """Read a whole export. Raises FileError, with the line, and StoreMismatchError."""
     with _opened(file) as lines:
         head = _head(file, next(lines, (1, b"")))
         found = Survey(head, ExportEnd(lines=0, counts={}))
         end, number, records = None, 1, 0
         for number, line in lines:
             if end:
-                raise TransferError(f"{file}, line {number}: something follows the end: cut it off")
+                raise FileError(f"{file}, line {number}: something follows the end: cut it off")
             if line.startswith(BEGIN):
                 end = _end(file, number, line, records)
             else:
                 records += 1
                 _note(found.users, _checked(file, number, line))
     if end is None:
-        raise TransferError(
+        raise FileError(
             f"{file}, line {number}: the file ends here and is not whole: take another one; "
             "nothing was imported"
         )
@@ -271,14 +271,14 @@ def _head(file: Path, line: tuple[int, bytes]) -> ExportHead:
     try:
         head = ExportHead.model_validate_json(line[1])
     except ValidationError:
-        raise TransferError(f"{file}, line 1: this is no head of an export") from None
+        raise FileError(f"{file}, line 1: this is no head of an export") from None
     if head.format != FORMAT:
-        raise TransferError(
+        raise FileError(
             f"{file} is an export of format {head.format} and this version reads {FORMAT}: import "
             "it with the version of Souffleur that made it, or with a later one"
         )
     if head.policy not in POLICIES:
-        raise TransferError(f"{file} follows the policy {head.policy!r}, which is not known here")
+        raise FileError(f"{file} follows the policy {head.policy!r}, which is not known here")
     schema.check(head.schema_version, f"{file}, by Souffleur {head.made_by},")
     return head
 
@@ -287,9 +287,9 @@ def _end(file: Path, number: int, line: bytes, lines: int) -> ExportEnd:
     try:
         end = ExportEnd.model_validate_json(line)
     except ValidationError:
-        raise TransferError(f"{file}, line {number}: this is no end of an export") from None
+        raise FileError(f"{file}, line {number}: this is no end of an export") from None
     if end.lines != lines:
-        raise TransferError(
+        raise FileError(
             f"{file}, line {number}: {end.lines} records were written and {lines} are there: take "
             "another copy of the file; nothing was imported"
         )
@@ -318,8 +318,8 @@ def _checked(file: Path, number: int, line: bytes) -> Line:
     return collection, id, point
 
 
-def _wrong(file: Path, number: int, why: str) -> TransferError:
-    return TransferError(f"{file}, line {number}: {why}; nothing was imported")
+def _wrong(file: Path, number: int, why: str) -> FileError:
+    return FileError(f"{file}, line {number}: {why}; nothing was imported")
 
 
 def _note(users: dict[str, Highest], line: Line) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from souffleur.errors import TransferError, UnreadableError
+from souffleur.errors import FileError, UnreadableError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Frozen
 from souffleur.knowledge.policy import POLICIES
@@ -81,13 +81,13 @@ async def import_export(
     """Take what is in an export and not in the store; the whole file is checked before that.
 
     `user_id` refuses a file with records of others; `None` means everybody. `wake` is called with
-    the users whose turns wait to be judged. Raises TransferError, NotFoundError,
+    the users whose turns wait to be judged. Raises FileError, NotFoundError,
     StoreMismatchError, StoreError, EmbedderError; what was taken by then stays, and the same import
     goes on from there.
     """
     found = await asyncio.to_thread(survey, file)
     if user_id is not None and (others := found.users.keys() - {user_id}):
-        raise TransferError(
+        raise FileError(
             f"{file} has records of others than {user_id!r} ({len(others)}): nothing was imported"
         )
     tally = _Tally()

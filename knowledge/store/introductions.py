@@ -73,7 +73,7 @@ class People:
         """Write the next version of a user; a field that is `None` keeps its value.
 
         `called` is the title used in memories written before the user had one. Raises
-        IdentityError, and SettingsError if a field is invalid or holds a secret.
+        InputError, and SettingsError if a field is invalid or holds a secret.
         """
         with self._journal.lock:
             old, _ = self.find_now(check_id(user_id), "")
@@ -169,7 +169,7 @@ class Choices:
         self._journal = journal
 
     async def find(self, user_id: str) -> Preferences:
-        """Return the preferences of a user. Raises IdentityError, StoreError."""
+        """Return the preferences of a user. Raises InputError, StoreError."""
         id = preferences_id(check_id(user_id))
         return _first(await self._journal.collection.get([id]), user_id)
 
@@ -187,7 +187,7 @@ class Choices:
     def change(self, user_id: str, *, now: datetime, **fields: bool | None) -> Preferences:
         """Write the preferences with these fields; a field that is `None` keeps its value.
 
-        Raises IdentityError, and SettingsError for an invalid value.
+        Raises InputError, and SettingsError for an invalid value.
         """
         with self._journal.lock:
             found = self._journal.collection.get_now([preferences_id(check_id(user_id))])

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator
 
-from souffleur.errors import MessageError
+from souffleur.errors import InputError
 from souffleur.knowledge.memory import Frozen, Text
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.search.embedder import Embedder
@@ -88,7 +88,7 @@ class Items:
     async def put(self, items: Sequence[Item]) -> None:
         """Write items; each replaces the one at its place, and keeps its `created_at`.
 
-        Raises MessageError for a value that is no JSON, EmbedderError.
+        Raises InputError for a value that is no JSON, EmbedderError.
         """
         former = await self.get([(one.namespace, one.key) for one in items])
         kept = []
@@ -122,7 +122,7 @@ class Items:
         return await self._collection.count(_below(folder))
 
     async def points(self, items: Sequence[Item]) -> list[Point]:
-        """Return the points of items, embedded. Raises MessageError, EmbedderError."""
+        """Return the points of items, embedded. Raises InputError, EmbedderError."""
         payloads = [_payload(one) for one in items]
         texts = list({_embeddable(text): None for one in items for text in one.texts})
         vectors = dict(zip(texts, await self._embedder.embed(texts), strict=True)) if texts else {}
@@ -147,14 +147,14 @@ def to_item(point: Point) -> Item:
 
 
 def to_json(value: object, *, strict: bool = False) -> str:
-    """Return a value as JSON. Raises MessageError if it is none.
+    """Return a value as JSON. Raises InputError if it is none.
 
     Records of former versions may hold NaN and the infinities, which `strict` refuses.
     """
     try:
         return json.dumps(value, allow_nan=not strict)
     except (TypeError, ValueError, RecursionError) as error:
-        raise MessageError(f"an item's value must be JSON: {error}") from None
+        raise InputError(f"an item's value must be JSON: {error}") from None
 
 
 def _payload(item: Item) -> dict[str, Any]:

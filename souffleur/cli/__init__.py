@@ -30,8 +30,8 @@ from souffleur.cli import (
 from souffleur.cli.memory import OPENER
 from souffleur.cli.process import prepared
 from souffleur.errors import (
+    InputError,
     NotFoundError,
-    QueryError,
     SettingsError,
     SouffleurError,
     StoreBusyError,
@@ -143,7 +143,7 @@ def souffleur(
 
 EXIT_CODES: tuple[tuple[type[SouffleurError], int], ...] = (
     (SettingsError, 2),
-    (QueryError, 2),
+    (InputError, 2),
     (NotFoundError, 3),
     (StoreBusyError, 4),
     (SouffleurError, 1),

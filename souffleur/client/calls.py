@@ -18,7 +18,7 @@ from pydantic_core import PydanticSerializationError, to_json, to_jsonable_pytho
 from souffleur import errors
 from souffleur.agents.model.response import retry_after
 from souffleur.cast import Cast
-from souffleur.errors import MessageError, NotFoundError, RemoteError, SouffleurError
+from souffleur.errors import InputError, NotFoundError, RemoteError, SouffleurError
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.memory import Category, Kind, MemoryState
 from souffleur.knowledge.operation import Importance, LedgerEntry, is_id
@@ -86,7 +86,7 @@ def checked(given: dict[str, Any], optional: Sequence[str] = ("agent_id",)) -> d
         elif name in _IDS and not is_id(value):
             raise NotFoundError(f"there is nothing with the id {value!r}")
         elif name in _TEXTS and not isinstance(value, str):
-            raise MessageError(f"{name} must be a text, not {type(value).__name__}")
+            raise InputError(f"{name} must be a text, not {type(value).__name__}")
         elif name in _ENUMS and value is not None:
             sent[name] = pick(value, _ENUMS[name], name)
         elif name == "limit":
@@ -131,7 +131,7 @@ def of_messages(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def plain_messages(messages: Messages) -> list[dict[str, Any]]:
-    """Return messages of which the server makes the same turns. Raises MessageError.
+    """Return messages of which the server makes the same turns. Raises InputError.
 
     >>> plain_messages([("user", "hi"), ("assistant", "ho")])
     [{'role': 'user', 'content': 'hi'}, {'role': 'assistant', 'content': 'ho'}]
@@ -244,7 +244,7 @@ class Request:
 
 
 def request_of(call: Call, sent: Given) -> Request:
-    """Return the request of a call with prepared arguments. Raises MessageError for odd ones.
+    """Return the request of a call with prepared arguments. Raises InputError for odd ones.
 
     >>> request = request_of(CALLS["edit"], {"memory_id": "7", "user_id": "ann", "content": "Tea."})
     >>> request.verb, request.path, request.query, request.body
@@ -282,7 +282,7 @@ def _encoded(body: Given) -> bytes:
     try:
         return json.dumps(to_jsonable_python(body)).encode()
     except (PydanticSerializationError, ValueError) as error:
-        raise MessageError(f"this cannot be sent: {error}") from None
+        raise InputError(f"this cannot be sent: {error}") from None
 
 
 def _value(answer: Any, given: Given) -> Any:

@@ -13,7 +13,7 @@ import httpx2
 from loguru import logger
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from souffleur.errors import IdentityError, SettingsError
+from souffleur.errors import InputError, SettingsError
 from souffleur.knowledge.privacy.addresses import host_of
 from souffleur.proxy.exchange import APIS, Exchange, Prompter, pass_on, pass_reply, while_there
 from souffleur.proxy.speaker import QUERY_FIELDS, Admit, Headers, usually
@@ -110,7 +110,7 @@ class Proxy:
             await while_there(client, passage)
         except ClientGoneError:
             return
-        except IdentityError as error:
+        except InputError as error:
             await client.refuse(400, str(error), "no_user")
         except httpx2.HTTPError as error:
             if client.has_response:  # its connection is closed as the upstream's was

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
-from souffleur.errors import IdentityError
+from souffleur.errors import InputError
 from souffleur.knowledge.identity import check_sent_id
 
 Headers = Mapping[str, str]
@@ -57,13 +57,13 @@ Admit = Callable[[str | None, str | None], tuple[str, str | None]]
 def usually(usual: str | None) -> Admit:
     """Return a rule that takes the user named by a request, else the usual user.
 
-    It raises IdentityError if nobody is named and there is no usual user.
+    It raises InputError if nobody is named and there is no usual user.
     """
 
     def admit(user_id: str | None, agent_id: str | None) -> tuple[str, str | None]:
         if found := user_id or usual:
             return found, agent_id
-        raise IdentityError(HOW_TO_SAY)
+        raise InputError(HOW_TO_SAY)
 
     return admit
 
@@ -71,7 +71,7 @@ def usually(usual: str | None) -> Admit:
 def find_speaker(headers: Headers, body: Mapping[str, Any], query: str, admit: Admit) -> Speaker:
     """Return who speaks: by headers, else by the body, else by the query, as far as admitted.
 
-    Raises IdentityError for an invalid id, and the errors of `admit`.
+    Raises InputError for an invalid id, and the errors of `admit`.
 
     >>> find_speaker({"x-souffleur-user": "ann"}, {"user": "bob"}, "", usually(None)).user_id
     'ann'

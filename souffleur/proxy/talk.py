@@ -116,7 +116,7 @@ def read_talk(messages: Sequence[Any], called: Collection[str] = ()) -> Talk | N
     """Return the talk of the messages of a request; `None` if it has no word of a user.
 
     Messages of tools are part of the turn that they serve. Messages that name another speaker are
-    heard before the reply; `called` are the names of the user. Raises MessageError for a message
+    heard before the reply; `called` are the names of the user. Raises InputError for a message
     that cannot be read.
 
     >>> asked = {"role": "user", "content": "hi"}, {"role": "assistant", "content": "Well,"}

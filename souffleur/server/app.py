@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
 
 import souffleur
 from souffleur.api import Souffleur
-from souffleur.errors import IdentityError
+from souffleur.errors import InputError
 from souffleur.integrations.importers.passing import remove_left
 from souffleur.integrations.mem0 import routes as mem0
 from souffleur.proxy.app import make_mounted, undated
@@ -137,7 +137,7 @@ def _make_tools(memory: Souffleur, stopping: asyncio.Event) -> Any:
             access.need(method_of(context))
             return Who(*access.talk(named, None))
         except RequestError as error:  # the model is told, as of any id that is wrong
-            raise IdentityError(str(error)) from None
+            raise InputError(str(error)) from None
 
     server = make_server(memory, resolve=whose)
     tools = http_app(server, path=TOOLS, guarded=True, stopping=stopping)

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from souffleur.api import Souffleur
 from souffleur.cast import Cast
-from souffleur.errors import TransferError
+from souffleur.errors import FileError
 from souffleur.integrations.importers.arriving import ImportSource, source_of
 from souffleur.integrations.importers.passing import passing_file
 from souffleur.knowledge.identity import EVERY_SPHERE
@@ -185,8 +185,8 @@ async def import_(
                 source=found,
                 dry_run=dry_run,
             )
-        except TransferError as error:  # the caller knows nothing of a file here
-            raise TransferError(str(error).replace(str(file), "the body")) from None
+        except FileError as error:  # the caller knows nothing of a file here
+            raise FileError(str(error).replace(str(file), "the body")) from None
 
 
 async def _following(first: bytes, lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -11,7 +11,6 @@ from starlette.exceptions import HTTPException
 
 from souffleur.errors import (
     AnswerError,
-    BackupError,
     EmbedderError,
     EndpointError,
     MemoryOffError,
@@ -56,7 +55,6 @@ STATUSES: tuple[tuple[type[SouffleurError], int], ...] = (
     (MemoryOffError, 409),
     (StoreBusyError, 409),
     (StoreMismatchError, 409),
-    (BackupError, 409),
     (AnswerError, 502),
     (StoreError, 503),
     (EndpointError, 503),

@@ -105,7 +105,7 @@ class TokenFile:
         return any(one.digest == digest for one in self.tokens)
 
     def make(self, role: Role, who: str = "", *, label: str = "", now: datetime) -> str:
-        """Add a token and return its secret, which is stored nowhere. Raises IdentityError."""
+        """Add a token and return its secret, which is stored nowhere. Raises InputError."""
         if role is not Role.ADMIN:
             check_id(who, "user_id" if role is Role.USER else "agent_id")
         secret = PREFIX + secrets.token_urlsafe(_SECRET_BYTES)

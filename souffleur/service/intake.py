@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from loguru import logger
 
-from souffleur.errors import MessageError, SouffleurError, StoreError, joined
+from souffleur.errors import InputError, SouffleurError, StoreError, joined
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.operation import is_id
 from souffleur.knowledge.privacy.groups import Group
@@ -167,7 +167,7 @@ def turn_of(
 
     Sensitive data of the `redacted` groups is masked.
 
-    Raises IdentityError for an invalid id, MessageError for contents that cannot be read.
+    Raises InputError for an invalid id, InputError for contents that cannot be read.
     """
     user_id = check_id(said.user_id)
     session_id = check_id(said.session_id, "session_id")
@@ -193,15 +193,15 @@ def turn_of(
 
 
 def words(value: Content, what: str) -> str:
-    """Return the text of a content. Raises MessageError, which names `what` it is.
+    """Return the text of a content. Raises InputError, which names `what` it is.
 
     >>> words(None, "user"), words(["hi"], "user")
     ('', 'hi')
     """
     try:
         return read_content(value)
-    except MessageError as error:
-        raise MessageError(f"{what}: {error}") from None
+    except InputError as error:
+        raise InputError(f"{what}: {error}") from None
 
 
 def with_error(receipt: Receipt, *errors: str) -> Receipt:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from souffleur.errors import DialogueError
+from souffleur.errors import InputError
 from souffleur.evals.compare import compare
 from souffleur.evals.result import (
     ErrorType,
@@ -128,7 +128,7 @@ def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert read_result(file) == saved
     assert to_text(read_result(file)) == to_text(saved)
     file.write_text("{}", encoding="utf-8")
-    with pytest.raises(DialogueError, match="no result of `souffleur eval run --out`"):
+    with pytest.raises(InputError, match="no result of `souffleur eval run --out`"):
         read_result(file)
-    with pytest.raises(DialogueError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot be read"):
         read_result(tmp_path / "none.json")

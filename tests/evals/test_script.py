@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from souffleur.errors import DialogueError
+from souffleur.errors import InputError
 from souffleur.evals.script import Op, RunPart, TalkPart, find_scripts, occurs, read_script
 
 EVALS = Path(__file__).parent.parent.parent / "evals"
@@ -94,7 +94,7 @@ def test_a_mistake_is_named_with_its_place(tmp_path: Path, old: str, new: str, s
     """The error names the file, the place, and what is wrong there."""
     assert WHOLE.count(old) >= 1
     path = written(tmp_path, WHOLE.replace(old, new, 1))
-    with pytest.raises(DialogueError, match=f"moving.yaml.*{said}"):
+    with pytest.raises(InputError, match=f"moving.yaml.*{said}"):
         read_script(path)
 
 
@@ -104,7 +104,7 @@ def test_two_sessions_cannot_have_one_id(tmp_path: Path) -> None:
     later = yaml.safe_load(yaml.safe_dump(talk))
     later["turns"][0]["at"] = "2026-03-06T20:00:00+08:00"
     text = yaml.safe_dump({"about": "twice", "sessions": [talk, later]})
-    with pytest.raises(DialogueError, match="same id"):
+    with pytest.raises(InputError, match="same id"):
         read_script(written(tmp_path, text))
 
 
@@ -115,7 +115,7 @@ def test_scripts_are_found_by_name_and_dialogues_are_not(tmp_path: Path) -> None
     written(tmp_path, "questions: []", "talk.questions")
     assert find_scripts(tmp_path) == [one, other]
     assert find_scripts(tmp_path, "*_en") == [other]
-    with pytest.raises(DialogueError, match=r"no script .* 'nothing'"):
+    with pytest.raises(InputError, match=r"no script .* 'nothing'"):
         find_scripts(tmp_path, "nothing")
 
 

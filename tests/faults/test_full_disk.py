@@ -13,7 +13,7 @@ from shutil import disk_usage
 import pytest
 
 from souffleur.api import Souffleur
-from souffleur.errors import BackupError, TransferError
+from souffleur.errors import FileError
 from souffleur.knowledge.store.engine.files import BYTES_TO_OPEN, BYTES_TO_WRITE, MB
 from souffleur.parts import Parts
 from souffleur.settings import Settings
@@ -112,9 +112,9 @@ async def test_a_file_that_has_no_room_is_told(tmp_path: Path) -> None:
         with suppress(OSError), ballast.open("wb", buffering=0) as out:
             while out.write(b"." * 4096):
                 pass
-        with pytest.raises(BackupError, match=r"b\.zip cannot be written: No space left"):
+        with pytest.raises(FileError, match=r"b\.zip cannot be written: No space left"):
             await memory.backup(small / "b.zip")
-        with pytest.raises(TransferError, match=r"e\.jsonl cannot be written: No space left"):
+        with pytest.raises(FileError, match=r"e\.jsonl cannot be written: No space left"):
             await memory.export(small / "e.jsonl")
         assert {one.name for one in small.iterdir()} == {"ballast"}
     await memory.close()

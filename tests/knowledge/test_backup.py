@@ -13,7 +13,7 @@ import pytest
 from hypothesis import Phase, given, settings, strategies as st
 from qdrant_client import QdrantClient
 
-from souffleur.errors import BackupError, NotFoundError, StoreBusyError, StoreMismatchError
+from souffleur.errors import FileError, NotFoundError, StoreBusyError, StoreMismatchError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import MemoryState
 from souffleur.knowledge.operation import Forget
@@ -254,13 +254,13 @@ def broken(file: Path, how: str) -> None:
 @pytest.mark.parametrize(
     ("how", "error", "message"),
     [
-        ("half", BackupError, "no whole backup"),
-        ("empty", BackupError, "no whole backup"),
-        ("a byte", BackupError, "no whole backup"),
-        ("text", BackupError, "no whole backup"),
-        ("a line less", BackupError, "no whole backup"),
-        ("no manifest", BackupError, "no whole backup"),
-        ("a later format", BackupError, "format 2 and this version reads 1"),
+        ("half", FileError, "no whole backup"),
+        ("empty", FileError, "no whole backup"),
+        ("a byte", FileError, "no whole backup"),
+        ("text", FileError, "no whole backup"),
+        ("a line less", FileError, "no whole backup"),
+        ("no manifest", FileError, "no whole backup"),
+        ("a later format", FileError, "format 2 and this version reads 1"),
         ("another schema", StoreMismatchError, "schema 99, and this version reads up to"),
     ],
 )
@@ -290,7 +290,7 @@ async def test_a_dimension_that_no_vector_has(
     with zipfile.ZipFile(kept.file) as whole, zipfile.ZipFile(file, "w") as archive:
         archive.writestr(POINTS, whole.read(POINTS))
         archive.writestr(MANIFEST, json.dumps(told))
-    with pytest.raises(BackupError, match="no whole backup"):
+    with pytest.raises(FileError, match="no whole backup"):
         await restore(file, located(tmp_path / "new"))
     assert not (tmp_path / "new").exists()
 
@@ -301,7 +301,7 @@ async def test_a_backup_takes_no_other_files_place(kept: Kept, tmp_path: Path) -
     other.write_text("mine")
     shutil.copy(kept.file, former)
     for file, message in ((other, "is no backup"), (tmp_path / "no" / "b.zip", "no folder")):
-        with pytest.raises(BackupError, match=message):
+        with pytest.raises(FileError, match=message):
             await save_store(kept.store, file, now=NOW)
     await save_store(kept.store, former, now=NOW)
     assert verify(former).counts == kept.made.counts
@@ -316,7 +316,7 @@ async def test_what_is_not_there_is_told(tmp_path: Path) -> None:
         await save_store(place, tmp_path / "b.zip", now=NOW)
     with pytest.raises(NotFoundError, match="there is no backup at"):
         await restore(tmp_path / "b.zip", place)
-    with pytest.raises(BackupError, match="cannot be read: Is a directory"):
+    with pytest.raises(FileError, match="cannot be read: Is a directory"):
         await restore(tmp_path, place)
     assert files(tmp_path) == []
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings as profile, strategies as st
 
 from souffleur.api import Souffleur
-from souffleur.errors import IdentityError, NotFoundError
+from souffleur.errors import InputError, NotFoundError
 from souffleur.knowledge.identity import MAX_ID_LENGTH, check_id
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Actor, ActorKind, Add, derive_id
@@ -59,7 +59,7 @@ SECRETS = [f"the secret number {index} of its own user" for index in range(len(O
 @pytest.mark.parametrize("id", [*NO_IDS, None, 7, b"ann"], ids=lambda id: ascii(id)[:12])
 def test_what_names_nobody_is_no_id(id: Any) -> None:
     """Blanks, halves of a character, what is too long or no string at all."""
-    with pytest.raises(IdentityError, match="user_id"):
+    with pytest.raises(InputError, match="user_id"):
         check_id(id)
 
 
@@ -114,17 +114,17 @@ def calls(memory: Souffleur, user: Any) -> dict[str, Callable[[], Any]]:
 
 
 async def is_refused(call: Callable[[], Any]) -> bool:
-    """Whether the call raises IdentityError."""
+    """Whether the call raises InputError."""
     try:
         await call()
-    except IdentityError:
+    except InputError:
         return True
     return False
 
 
 @pytest.mark.parametrize("user", NO_IDS, ids=lambda id: ascii(id)[:12])
 async def test_every_method_refuses_what_names_nobody(tmp_path: Path, user: str) -> None:
-    """Each raises IdentityError; `recall` and `observe` tell it; nothing is read or written."""
+    """Each raises InputError; `recall` and `observe` tell it; nothing is read or written."""
     base = await empty_base(tmp_path, dimension=16)
     memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings(path=tmp_path))
     memory.observe(user_id="bob", user="bob's secret")

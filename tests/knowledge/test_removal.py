@@ -9,7 +9,7 @@ from qdrant_client import QdrantClient
 from bench.residue import found_in
 from souffleur.agents.model.chat import Request
 from souffleur.api import Souffleur
-from souffleur.errors import MessageError, NotFoundError
+from souffleur.errors import InputError, NotFoundError
 from souffleur.knowledge.forgetting.subject import Subject
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Actor, ActorKind, Forget
@@ -94,7 +94,7 @@ async def test_a_preview_shows_what_rests_on_the_topic_and_why(stage: Stage) -> 
     assert (told.whole, "Ann is with Quentin." in told.lines) == (False, True)
     assert all(trace.why for trace in preview.traces)
     assert await words_of(stage.knowledge) == before
-    with pytest.raises(MessageError, match="say what is to be forgotten"):
+    with pytest.raises(InputError, match="say what is to be forgotten"):
         await stage.memory.preview_topic(" ", user_id="ann")
 
 

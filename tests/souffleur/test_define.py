@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from souffleur.api import Souffleur
-from souffleur.errors import MessageError
+from souffleur.errors import InputError
 from souffleur.knowledge.identity import PERSONAS, own_sphere
 from souffleur.knowledge.memory import Category
 from souffleur.knowledge.operation import ActorKind, Forget, Refusal
@@ -44,7 +44,7 @@ async def test_a_definition_says_all(tmp_path: Path) -> None:
         assert before in await defined(stage.memory)
         assert await stage.memory.define(agent_id="luna", what=[CAT, "Luna is old."]) == []
         for wrong in ([" "], CAT, ""):
-            with pytest.raises(MessageError):
+            with pytest.raises(InputError):
                 await stage.memory.define(agent_id="luna", what=wrong)
         assert len(await defined(stage.memory)) == 2
 

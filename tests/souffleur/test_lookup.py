@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from souffleur.api import Souffleur
 from souffleur.client import AsyncClient
-from souffleur.errors import MessageError, NotFoundError, QueryError, UndoError
+from souffleur.errors import InputError, NotFoundError, UndoError
 from souffleur.knowledge.memory import Evidence, Kind, Memory, MemoryState
 from souffleur.knowledge.operation import ActorKind, Add, LedgerEntry
 from souffleur.knowledge.search.memories import Scope
@@ -97,7 +97,7 @@ async def test_what_has_expired(memory: Host, opened: Souffleur) -> None:
 )
 async def test_what_cannot_be_listed(memory: Host, wanted: Any, why: str) -> None:
     """The error names what there is."""
-    with pytest.raises(QueryError, match=why):
+    with pytest.raises(InputError, match=why):
         await memory.list(user_id="ann", **wanted)
 
 
@@ -111,10 +111,10 @@ async def test_what_cannot_be_listed(memory: Host, wanted: Any, why: str) -> Non
     ids=str,
 )
 async def test_what_cannot_be_searched(memory: Host, wanted: Any, why: str) -> None:
-    """The error names what there is; a text that is none is a MessageError."""
-    with pytest.raises(QueryError, match=why):
+    """The error names what there is; a text that is none is a InputError."""
+    with pytest.raises(InputError, match=why):
         await memory.search("tea", user_id="ann", **wanted)
-    with pytest.raises(MessageError, match="must be a text, not NoneType"):
+    with pytest.raises(InputError, match="must be a text, not NoneType"):
         await memory.search(None, user_id="ann")  # type: ignore[arg-type]
 
 
@@ -160,7 +160,7 @@ async def test_episodes_and_portrait(memory: Host, opened: Souffleur) -> None:
 
 async def test_a_question_at_no_time(memory: Host) -> None:
     """It is refused, and the error does not say that another time was taken."""
-    with pytest.raises(MessageError, match=r"'soon' is no time: .* milliseconds since 1970$"):
+    with pytest.raises(InputError, match=r"'soon' is no time: .* milliseconds since 1970$"):
         await memory.ask("yesterday", user_id="ann", at="soon")
 
 

@@ -9,7 +9,7 @@ import pytest
 from langchain_core.load import dumpd
 from langchain_core.messages import HumanMessage
 
-from souffleur.errors import MessageError
+from souffleur.errors import InputError
 from souffleur.messages import to_turns
 from tests.build import NOW
 
@@ -111,14 +111,14 @@ def test_a_reply_of_thoughts_alone_is_none() -> None:
 )
 def test_what_is_no_message_is_refused(message: Any, complaint: str) -> None:
     """The error says which message, and what would do."""
-    with pytest.raises(MessageError, match=re.escape(complaint)):
+    with pytest.raises(InputError, match=re.escape(complaint)):
         to_turns([says("user", "hi"), message])
 
 
 def test_one_message_is_no_list() -> None:
     """A message alone is refused, also one that can be iterated over."""
     for alone in (says("user", "hi"), HumanMessage("hi"), "hi"):
-        with pytest.raises(MessageError, match="messages must be a list"):
+        with pytest.raises(InputError, match="messages must be a list"):
             to_turns(alone)  # type: ignore[arg-type]
 
 
@@ -133,8 +133,8 @@ def told(message: Any) -> str:
     """What a message becomes, as the page writes it."""
     try:
         found = to_turns([message])
-    except MessageError as error:
-        return f"MessageError: {error}"
+    except InputError as error:
+        return f"InputError: {error}"
     if not found:
         return "left out"
     (turn,) = found

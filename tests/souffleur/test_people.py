@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from souffleur.agents.model.chat import Request
-from souffleur.errors import IdentityError, SettingsError
+from souffleur.errors import InputError, SettingsError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.people import person_id
 from souffleur.knowledge.policy import COMPANION
@@ -152,9 +152,9 @@ async def test_what_cannot_be_right_is_refused(
 
 async def test_only_ids_are_introduced(base: KnowledgeBase) -> None:
     """A blank id is nobody's, and nobody's title is kept."""
-    with pytest.raises(IdentityError):
+    with pytest.raises(InputError):
         base.people.introduce(" ", now=NOW, title="Ann")
-    with pytest.raises(IdentityError):
+    with pytest.raises(InputError):
         base.people.introduce_persona("", now=NOW, name="Mo")
 
 

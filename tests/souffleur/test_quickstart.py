@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from souffleur import BlockingSouffleur, StoreBusyError
+from souffleur import BlockingSouffleur
+from souffleur.errors import StoreBusyError
 from tests.scripted import SKIP, add, answer
 from tests.stub import Stub, say
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from zipfile import is_zipfile
 
-from souffleur.errors import NotFoundError, SettingsError, TransferError
+from souffleur.errors import FileError, NotFoundError, SettingsError
 from souffleur.integrations.importers import chatgpt, message_list, sillytavern
 from souffleur.integrations.importers.chatgpt import read_chatgpt
 from souffleur.integrations.importers.mem0_export import import_mem0
@@ -54,7 +54,7 @@ READERS: dict[ImportSource, Reader] = {
 
 
 def source_of(file: Path, named: ImportSource | str = ImportSource.AUTO) -> ImportSource:
-    """Return what a file is, unless it is named. Raises TransferError, NotFoundError."""
+    """Return what a file is, unless it is named. Raises FileError, NotFoundError."""
     try:
         source = ImportSource(named)
     except ValueError:
@@ -78,15 +78,15 @@ def source_of(file: Path, named: ImportSource | str = ImportSource.AUTO) -> Impo
     if head.startswith((b"{", b"[")) and b'"memory"' in head:
         return ImportSource.MEM0
     if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        raise TransferError(f"{file} is UTF-16: save it as UTF-8")
+        raise FileError(f"{file} is UTF-16: save it as UTF-8")
     what = "nothing that can be imported: see docs/moving.md" if head else "empty"
-    raise TransferError(f"{file} is {what}")
+    raise FileError(f"{file} is {what}")
 
 
 async def take_chats(
     listener: Listener, file: Path, source: ImportSource, *, dry_run: bool
 ) -> Imported:
-    """Import chats of a kind: their turns are observed. Raises TransferError, StoreError."""
+    """Import chats of a kind: their turns are observed. Raises FileError, StoreError."""
     await asyncio.to_thread(_check_size, file, listener.settings.max_import)
     return await tell_chats(listener, file, READERS[source], source=source, dry_run=dry_run)
 
@@ -113,9 +113,9 @@ async def take_file(
 
 
 def _check_size(file: Path, limit: int) -> None:
-    """Raise TransferError for a file that holds more than `limit` bytes, unpacked."""
+    """Raise FileError for a file that holds more than `limit` bytes, unpacked."""
     if (size := chatgpt.size_of(file)) > limit:
-        raise TransferError(
+        raise FileError(
             f"{file} holds {size / 1e6:,.1f} MB, and {limit / 1e6:,.1f} MB are taken: set "
             "SOUFFLEUR_MAX_IMPORT to more bytes if you trust it"
         )

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 from zipfile import BadZipFile, ZipFile, ZipInfo, is_zipfile
 
-from souffleur.errors import MessageError, TransferError
+from souffleur.errors import FileError, InputError
 from souffleur.integrations.importers.chats import NAMED, Chat, ChatMessage, Unread, fields_of
 from souffleur.integrations.importers.json_parts import elements_of
 from souffleur.knowledge.text.plain import mend, single_line
@@ -48,7 +48,7 @@ def looks_like(head: bytes) -> bool:
 
 
 def size_of(file: Path) -> int:
-    """Return the bytes of the conversations of an export, unpacked. Raises TransferError."""
+    """Return the bytes of the conversations of an export, unpacked. Raises FileError."""
     if not is_zipfile(file):
         return file.stat().st_size
     with _unpacking(file), ZipFile(file) as archive:
@@ -59,7 +59,7 @@ def read_chatgpt(file: Path, called: Collection[str] = ()) -> Iterator[Chat | Un
     """Yield the conversations of an export: its archive, or a file `conversations.json` of it.
 
     A conversation or message that cannot be read is named. Nobody but the user has a say in one,
-    whatever the user is `called`. Raises TransferError if it is no export.
+    whatever the user is `called`. Raises FileError if it is no export.
     """
     with _unpacking(file):
         for name, text in _texts(file):
@@ -73,9 +73,9 @@ def _unpacking(file: Path) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError:
-        raise TransferError(f"{file} is no JSON in UTF-8") from None
+        raise FileError(f"{file} is no JSON in UTF-8") from None
     except (BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError) as error:
-        raise TransferError(f"{file} cannot be unpacked: {error}") from None
+        raise FileError(f"{file} cannot be unpacked: {error}") from None
 
 
 def _texts(file: Path) -> Iterator[tuple[str, IO[str]]]:
@@ -87,7 +87,7 @@ def _texts(file: Path) -> Iterator[tuple[str, IO[str]]]:
     with ZipFile(file) as archive:
         members = sorted(_members(archive), key=lambda member: member.filename)
         if not members:
-            raise TransferError(f"{file} holds no conversations.json")
+            raise FileError(f"{file} holds no conversations.json")
         for one in members:
             with archive.open(one) as packed, TextIOWrapper(packed, "utf-8-sig") as text:
                 yield f"{file}, {one.filename}", text
@@ -103,23 +103,23 @@ def _conversation(found: Any, where: str) -> Iterator[Chat | Unread]:
     named = f"{where} {single_line(mend(title))[:NAMED]!r}" if isinstance(title, str) else where
     try:
         yield from _chat(fields_of(found), named)
-    except TransferError as error:
+    except FileError as error:
         yield Unread("conversation", named, str(error))
     except (TypeError, ValueError, AttributeError):
         yield Unread("conversation", named, _ODD)
 
 
 def _chat(found: Mapping[str, Any], where: str) -> Iterator[Chat | Unread]:
-    """Yield a conversation, and what of it cannot be read. Raises TransferError."""
+    """Yield a conversation, and what of it cannot be read. Raises FileError."""
     id, mapping = found.get("conversation_id") or found.get("id"), found.get("mapping")
     if not isinstance(id, str) or not id:
-        raise TransferError("it has no id")
+        raise FileError("it has no id")
     session_id, begun = f"chatgpt-{id}", _time(found.get("create_time"))
     if found.get("is_do_not_remember"):
         yield Chat(session_id, (), begun, Counter({_UNWANTED: 1}))
         return
     if not isinstance(mapping, dict):
-        raise TransferError("it has no messages below `mapping`")
+        raise FileError("it has no messages below `mapping`")
     path = _path(mapping, found.get("current_node"))
     left_out: Counter[str] = Counter()
     if branched := sum(_is_said(mapping[name]) for name in mapping.keys() - path):
@@ -130,8 +130,8 @@ def _chat(found: Mapping[str, Any], where: str) -> Iterator[Chat | Unread]:
         if _is_said(node):
             try:
                 messages.append(_message(name, node["message"]))
-            except (MessageError, TypeError) as error:
-                why = str(error) if isinstance(error, MessageError) else _ODD
+            except (InputError, TypeError) as error:
+                why = str(error) if isinstance(error, InputError) else _ODD
                 yield Unread("message", f"{where}, message {name[:NAMED]!r}", why)
         elif _has_words(node):
             left_out[TOOLS] += 1
@@ -139,7 +139,7 @@ def _chat(found: Mapping[str, Any], where: str) -> Iterator[Chat | Unread]:
 
 
 def _path(mapping: Mapping[str, Any], current: object) -> list[str]:
-    """Return the ids of the nodes from the root to the current one. Raises TransferError."""
+    """Return the ids of the nodes from the root to the current one. Raises FileError."""
     path: dict[str, None] = {}
     known = isinstance(current, str) and current in mapping
     name: Any = current if known else _latest_leaf(mapping)
@@ -147,7 +147,7 @@ def _path(mapping: Mapping[str, Any], current: object) -> list[str]:
         node = mapping.get(name)
         if not isinstance(node, dict) or name in path:
             fault = "comes back to itself" if name in path else "leads to no message"
-            raise TransferError(f"the way from its last message to its first {fault}")
+            raise FileError(f"the way from its last message to its first {fault}")
         path[name] = None
         name = node.get("parent")
     return [*reversed(path)]
@@ -184,11 +184,11 @@ def _has_words(node: object) -> bool:
 
 
 def _message(name: str, message: Mapping[str, Any]) -> ChatMessage:
-    """Return a message. Raises MessageError for contents that cannot be read."""
+    """Return a message. Raises InputError for contents that cannot be read."""
     content, metadata = message["content"], fields_of(message.get("metadata"))
     parts = content.get("parts")
     if not isinstance(parts, list):
-        raise MessageError("it has no list of parts")
+        raise InputError("it has no list of parts")
     said = [read_content(_part(one)) for one in parts]
     shown = sum(isinstance(one, dict) for one in parts)
     files = max(0, len(metadata.get("attachments") or ()) - shown)
@@ -212,5 +212,5 @@ def _part(part: object) -> object:
 def _time(value: object) -> datetime | None:
     try:
         return None if value is None else read_moment(value)
-    except MessageError:
+    except InputError:
         return None

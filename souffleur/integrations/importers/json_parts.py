@@ -8,7 +8,7 @@ from json import JSONDecodeError, JSONDecoder
 from pathlib import Path
 from typing import IO, Any
 
-from souffleur.errors import TransferError
+from souffleur.errors import FileError
 from souffleur.integrations.importers.chats import Unread
 
 PIECE = 1 << 20
@@ -60,7 +60,7 @@ def lines_of(file: Path) -> Iterator[tuple[int, dict[str, Any]] | Unread]:
 def elements_of(file: IO[str], name: str) -> Iterator[tuple[int, Any]]:
     """Yield each element of a list with its number; the only value, if it is no list.
 
-    Raises TransferError where it is no JSON.
+    Raises FileError where it is no JSON.
     """
     held = _Held(file)
     number, many = 0, held.take("[")
@@ -70,9 +70,9 @@ def elements_of(file: IO[str], name: str) -> Iterator[tuple[int, Any]]:
         if not many:
             return
         if not held.take(",") and held.next not in ("", "]"):
-            raise TransferError(f"{name}, conversation {number}, line {held.line}: this is no JSON")
+            raise FileError(f"{name}, conversation {number}, line {held.line}: this is no JSON")
     if many and not held.next:
-        raise TransferError(f"{name} ends after conversation {number}: it was cut")
+        raise FileError(f"{name} ends after conversation {number}: it was cut")
 
 
 class _Held:
@@ -103,19 +103,19 @@ class _Held:
         return found
 
     def element(self, where: str) -> Any:
-        """Return the value that begins here. Raises TransferError."""
+        """Return the value that begins here. Raises FileError."""
         while True:
             try:
                 found, self._place = _DECODER.raw_decode(self._text, self._place)
             except JSONDecodeError as error:
                 if len(self._text) - self._place > MAX_ELEMENT:
                     size = f"{MAX_ELEMENT >> 20} million characters"
-                    raise TransferError(f"{where}: this is no JSON, or more than {size}") from None
+                    raise FileError(f"{where}: this is no JSON, or more than {size}") from None
                 if not self._read_on():
                     line = self._lines + error.lineno - 1
-                    raise TransferError(f"{where}, line {line}: this is no JSON") from None
+                    raise FileError(f"{where}, line {line}: this is no JSON") from None
             except RecursionError:
-                raise TransferError(f"{where}: nested too deeply") from None
+                raise FileError(f"{where}: nested too deeply") from None
             else:
                 return found
 

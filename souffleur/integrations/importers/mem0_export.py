@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from souffleur.errors import IdentityError, MessageError, TransferError
+from souffleur.errors import FileError, InputError
 from souffleur.integrations.importers.chats import NAMED, Unread, fields_of, listed
 from souffleur.integrations.importers.json_parts import read_json
 from souffleur.knowledge.identity import check_id
@@ -37,7 +37,7 @@ async def import_mem0(
     """Take each memory that was not taken before, as a sentence, by rules and without a model.
 
     With `user_id` only that user's are taken, and those that name no user are theirs; one that
-    cannot be read is named. Raises TransferError if the file is something else; then nothing is
+    cannot be read is named. Raises FileError if the file is something else; then nothing is
     written.
     """
     new: Counter[str] = Counter()
@@ -74,15 +74,15 @@ def _records(file: Path) -> Sequence[Any]:
     try:
         found = read_json(file.read_bytes().decode("utf-8-sig"))
     except json.JSONDecodeError as error:
-        raise TransferError(f"{file}, line {error.lineno}: this is no JSON") from None
+        raise FileError(f"{file}, line {error.lineno}: this is no JSON") from None
     except (ValueError, RecursionError):
-        raise TransferError(f"{file} is no JSON in UTF-8") from None
+        raise FileError(f"{file} is no JSON in UTF-8") from None
     if isinstance(found, dict):
         found = next((found[name] for name in _LISTS if name in found), None)
     if not isinstance(found, list):
-        raise TransferError(f"{file} holds no list of memories: write what get_all returns")
+        raise FileError(f"{file} holds no list of memories: write what get_all returns")
     if found and not any(map(_is_memory, found)):
-        raise TransferError(f"{file} holds no memory with an id: write what get_all returns")
+        raise FileError(f"{file} holds no memory with an id: write what get_all returns")
     return found
 
 
@@ -124,7 +124,7 @@ def _verdict(record: Any, user_id: str | None, now: datetime) -> Verdict | str:
             at=now,
             ops=(add,),
         )
-    except (ValueError, IdentityError, MessageError, TypeError):
+    except (ValueError, InputError, TypeError):
         return ODD
 
 
@@ -132,7 +132,7 @@ def _since(value: object, now: datetime) -> datetime | None:
     """Return since when a memory holds; `None` if that is not said, or cannot be read."""
     try:
         return _time(value, now)
-    except MessageError:
+    except InputError:
         return None
 
 

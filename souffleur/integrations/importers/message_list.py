@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from souffleur.errors import MessageError, TransferError
+from souffleur.errors import FileError, InputError
 from souffleur.integrations.importers.chats import Chat, ChatMessage, Unread
 from souffleur.integrations.importers.json_parts import lines_of, read_json
 from souffleur.knowledge.operation import derive_id
@@ -23,7 +23,7 @@ def read_messages(file: Path, called: Collection[str] = ()) -> Iterator[Chat | U
 
     The file is a list, an object with `messages`, or one message a line; see docs/messages.md for
     what a message may be. One that is none is named, and left out. `called` is what the user is
-    called. Raises TransferError if the file is no list of messages.
+    called. Raises FileError if the file is no list of messages.
     """
     sessions: dict[str | None, list[Any]] = {}
     for found in _messages(file):
@@ -33,7 +33,7 @@ def read_messages(file: Path, called: Collection[str] = ()) -> Iterator[Chat | U
         where, message = found
         try:
             to_turns([_timed(message)])
-        except MessageError as error:
+        except InputError as error:
             yield Unread("message", where, str(error).removeprefix("message 0: "))
             continue
         named = message.get("session_id") if isinstance(message, dict) else None
@@ -46,23 +46,23 @@ def read_messages(file: Path, called: Collection[str] = ()) -> Iterator[Chat | U
 
 
 def _messages(file: Path) -> Iterator[tuple[str, Any] | Unread]:
-    """Yield each message with what it is called in the file. Raises TransferError."""
+    """Yield each message with what it is called in the file. Raises FileError."""
     try:
         found = read_json(file.read_text(encoding="utf-8-sig"))
     except RecursionError:
-        raise TransferError(f"{file} is nested too deeply") from None
+        raise FileError(f"{file} is nested too deeply") from None
     except ValueError as error:
         lines = [*lines_of(file)]
         if sum(isinstance(one, Unread) for one in lines) * 2 > len(lines):
             if isinstance(error, json.JSONDecodeError):
-                raise TransferError(f"{file}, line {error.lineno}: this is no JSON") from None
-            raise TransferError(f"{file} is no JSON in UTF-8") from None
+                raise FileError(f"{file}, line {error.lineno}: this is no JSON") from None
+            raise FileError(f"{file} is no JSON in UTF-8") from None
         yield from (one if isinstance(one, Unread) else (f"line {one[0]}", one[1]) for one in lines)
         return
     if isinstance(found, dict):
         found = found.get("messages", [found])
     if not isinstance(found, list):
-        raise TransferError(f"{file} holds no list of messages")
+        raise FileError(f"{file} holds no list of messages")
     yield from ((f"message {number}", one) for number, one in enumerate(found))
 
 

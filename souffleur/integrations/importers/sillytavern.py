@@ -13,7 +13,7 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
-from souffleur.errors import MessageError
+from souffleur.errors import InputError
 from souffleur.integrations.importers.chats import NAMED, Chat, ChatMessage, Unread, fields_of
 from souffleur.integrations.importers.json_parts import lines_of
 from souffleur.knowledge.operation import derive_id
@@ -131,12 +131,12 @@ def read_date(value: object) -> datetime | None:
     """
     try:
         return (isinstance(value, str) and _from_words(value)) or read_moment(value)
-    except (MessageError, ValueError):
+    except (InputError, ValueError):
         return None
 
 
 def _from_words(text: str) -> datetime | None:
-    """Return a time in a form of SillyTavern's own. Raises MessageError, ValueError for no day."""
+    """Return a time in a form of SillyTavern's own. Raises InputError, ValueError for no day."""
     if found := _WRITTEN.search(text):
         name, day, year, hour, minute, half = found.groups()
         hours = int(hour) % 12 + 12 * (half.lower() == "p")

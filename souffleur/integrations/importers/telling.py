@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from souffleur.errors import IdentityError, StoreError, TransferError
+from souffleur.errors import FileError, InputError, StoreError
 from souffleur.integrations.importers.chats import (
     NAMED,
     Chat,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from souffleur.settings import Settings
 
 Reader = Callable[[Path, Collection[str]], Iterable[Chat | Unread]]
-"""Reads the chats of a file, of a user who is called so. Raises TransferError."""
+"""Reads the chats of a file, of a user who is called so. Raises FileError."""
 _Forms = tuple[Sequence[ChatTurn], Sequence[ChatTurn]]
 _PAGE = 64
 """Turns that are looked up at once."""
@@ -74,7 +74,7 @@ async def tell_chats(
     """Observe each turn of a file's chats that is not in the store; all is read before that.
 
     A turn that is there with other words is left as it is, unless it had no reply yet. Raises
-    TransferError, StoreError; what was taken by then stays, and the same import goes on from there.
+    FileError, StoreError; what was taken by then stays, and the same import goes on from there.
     """
     settings, tally = listener.settings, _Tally()
     chats = await asyncio.to_thread(_read, listener, file, read, tally)
@@ -115,7 +115,7 @@ async def tell_chats(
 def _read(listener: Listener, file: Path, read: Reader, tally: _Tally) -> list[_Forms]:
     """Return the turns of each chat of a file, with the ids of today and those of before.
 
-    Raises TransferError if nothing of the file can be read.
+    Raises FileError if nothing of the file can be read.
     """
     chats: list[_Forms] = []
     for chat in read(file, listener.called):
@@ -125,7 +125,7 @@ def _read(listener: Listener, file: Path, read: Reader, tally: _Tally) -> list[_
         turns, left_out = turns_of(chat, zone=listener.zone, now=listener.now)
         try:
             _check_ids(turns)
-        except IdentityError as error:
+        except InputError as error:
             name = f"session {turns[0].session_id[:NAMED]!r}"
             tally.leave_out(Unread("conversation", name, str(error)))
             continue
@@ -134,7 +134,7 @@ def _read(listener: Listener, file: Path, read: Reader, tally: _Tally) -> list[_
         tally.skipped += left_out
     if tally.unread and not chats:
         told = "; ".join(listed(tally.unread[:3]))
-        raise TransferError(f"{file} has nothing that can be read: {told}")
+        raise FileError(f"{file} has nothing that can be read: {told}")
     return chats
 
 
@@ -149,7 +149,7 @@ async def _choose(listener: Listener, forms: _Forms) -> Sequence[ChatTurn]:
 
 
 def _check_ids(turns: Sequence[ChatTurn]) -> None:
-    """Raise IdentityError for a turn that could not be observed by its ids."""
+    """Raise InputError for a turn that could not be observed by its ids."""
     for turn in turns:
         check_id(turn.session_id, "session_id")
         check_id(turn.turn_id, "turn_id")

@@ -81,7 +81,7 @@ def last_turn(messages: Sequence[BaseMessage], called: Collection[str] = ()) -> 
 
     Rounds of tools are part of the turn. What was said before and not answered is, too. What others
     said, whom messages name, is among the replies; `called` is what the user is called. Raises
-    MessageError for a content that cannot be read.
+    InputError for a content that cannot be read.
 
     >>> said = [HumanMessage("hi"), AIMessage("ho"), HumanMessage("so?", id="7"), AIMessage("yes")]
     >>> last_turn(said)
@@ -140,7 +140,7 @@ class SouffleurMiddleware(AgentMiddleware[Any, Any, Any]):
         agent.invoke({"messages": [("user", "hi")]}, context=Talk(user_id="u1", session_id="s1"))
 
     Memories are in no message and in no checkpoint. Rounds of tools are one turn. A memory in
-    trouble costs no reply; only a run that names no user raises IdentityError. Put it first in the
+    trouble costs no reply; only a run that names no user raises InputError. Put it first in the
     list, so that it sees what the user said before others shorten or change it.
     """
 
@@ -165,7 +165,7 @@ class SouffleurMiddleware(AgentMiddleware[Any, Any, Any]):
     def wrap_model_call(
         self, request: _Request, handler: Callable[[_Request], _Response]
     ) -> _Response:
-        """Call the model with what is remembered. Raises IdentityError if no user is named."""
+        """Call the model with what is remembered. Raises InputError if no user is named."""
         talk = self._talk(request.runtime)
         turn = _read(request.state["messages"], talk)
         found = self._open.find(talk, turn)
@@ -179,7 +179,7 @@ class SouffleurMiddleware(AgentMiddleware[Any, Any, Any]):
     async def awrap_model_call(
         self, request: _Request, handler: Callable[[_Request], Awaitable[_Response]]
     ) -> _Response:
-        """Call the model with what is remembered. Raises IdentityError if no user is named."""
+        """Call the model with what is remembered. Raises InputError if no user is named."""
         talk = self._talk(request.runtime)
         turn = _read(request.state["messages"], talk)
         found = self._open.find(talk, turn)

@@ -21,7 +21,7 @@ from langgraph.store.base import (
 from pydantic import TypeAdapter, ValidationError
 
 from souffleur.api import Souffleur
-from souffleur.errors import MessageError, QueryError
+from souffleur.errors import InputError
 from souffleur.faces import BlockingSouffleur
 from souffleur.integrations.langchain.recalling import Access
 from souffleur.knowledge.store.items import Item, Items, Place, to_json
@@ -38,7 +38,7 @@ _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 def matches(value: Any, wanted: Any) -> bool:
     """Return whether a value is what is wanted; a mapping that is wanted may be a part.
 
-    Raises QueryError for an unknown operator.
+    Raises InputError for an unknown operator.
 
     >>> matches({"color": "red", "score": 4}, {"color": "red", "score": {"$gt": 3}})
     True
@@ -83,7 +83,7 @@ def _holds(value: Any, operator: str, limit: Any) -> bool:
         return bool(value == limit) is (operator == "$eq")
     if operator not in _COMPARISONS:
         known = ", ".join(["$eq", "$ne", *_COMPARISONS])
-        raise QueryError(f"{operator!r} is no comparison: choose one of {known}")
+        raise InputError(f"{operator!r} is no comparison: choose one of {known}")
     try:
         return _COMPARISONS[operator](float(value), float(limit))
     except (TypeError, ValueError):
@@ -120,7 +120,7 @@ class SouffleurStore(BaseStore):
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Carry out operations; if one cannot be, nothing is written.
 
-        Raises MessageError for what cannot be put, QueryError for what cannot be looked for,
+        Raises InputError for what cannot be put, InputError for what cannot be looked for,
         StoreError, EmbedderError.
         """
         listed = [_checked(op) for op in ops]
@@ -148,7 +148,7 @@ class SouffleurStore(BaseStore):
         return results
 
     def _item(self, op: PutOp, now: Any) -> Item:
-        """Return the record that an operation puts. Raises MessageError."""
+        """Return the record that an operation puts. Raises InputError."""
         to_json(op.value, strict=True)
         paths = self._fields if op.index is None else op.index or ()
         texts = [text for path in paths for text in get_text_at_path(op.value, path)]
@@ -165,7 +165,7 @@ class SouffleurStore(BaseStore):
                 updated_at=now,
             )
         except ValidationError as error:
-            raise MessageError(f"this cannot be put: {describe_faults(error)}") from None
+            raise InputError(f"this cannot be put: {describe_faults(error)}") from None
 
 
 @cache
@@ -176,10 +176,10 @@ def _shape(kind: Any) -> TypeAdapter[Any]:
 def _checked(op: Op) -> Op:
     """Return an operation whose arguments are of the types that LangGraph names.
 
-    Raises MessageError, QueryError; NotImplementedError for a `ttl`, as `put` does.
+    Raises InputError; NotImplementedError for a `ttl`, as `put` does.
     """
     if not isinstance(op, GetOp | PutOp | SearchOp | ListNamespacesOp):
-        raise QueryError(f"{type(op).__name__} is no operation of a store")
+        raise InputError(f"{type(op).__name__} is no operation of a store")
     if isinstance(op, PutOp) and op.ttl is not None:
         raise NotImplementedError("records have no time to live: leave out ttl")
     kind: Any = type(op)
@@ -187,8 +187,8 @@ def _checked(op: Op) -> Op:
         checked: Op = _shape(kind).validate_python(op)
     except ValidationError as error:
         if isinstance(op, PutOp):
-            raise MessageError(f"this cannot be put: {describe_faults(error)}") from None
-        raise QueryError(f"this cannot be looked for: {describe_faults(error)}") from None
+            raise InputError(f"this cannot be put: {describe_faults(error)}") from None
+        raise InputError(f"this cannot be looked for: {describe_faults(error)}") from None
     return checked
 
 

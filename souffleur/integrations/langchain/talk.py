@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from souffleur.errors import IdentityError
+from souffleur.errors import InputError
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.text.plain import is_blank
@@ -35,7 +35,7 @@ class Talk:
 def talk_of(context: object, config: Mapping[str, object] | None, agent_id: str | None) -> Talk:
     """Return who talks: by the context of a run, else by `configurable`; never by a model.
 
-    Raises IdentityError if neither names a user.
+    Raises InputError if neither names a user.
 
     >>> talk_of({"user_id": "u1"}, {"configurable": {"thread_id": "t1"}}, None)
     Talk(user_id='u1', session_id='t1', agent_id=None)
@@ -49,7 +49,7 @@ def talk_of(context: object, config: Mapping[str, object] | None, agent_id: str 
 
     user_id = named("user_id")
     if user_id is None:
-        raise IdentityError(
+        raise InputError(
             "no user is named, and memories belong to one: run the agent with "
             "context=Talk(user_id=…) and context_schema=Talk, or with "
             "config={'configurable': {'user_id': …, 'thread_id': …}}"
@@ -74,5 +74,5 @@ def kept_id(id: object) -> object:
         return id
     try:
         return check_id(id, "id")
-    except IdentityError:
+    except InputError:
         return derive_id("id", ascii(id))

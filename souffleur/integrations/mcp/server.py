@@ -20,7 +20,7 @@ from pydantic_core import PydanticCustomError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import souffleur
-from souffleur.errors import IdentityError
+from souffleur.errors import InputError
 from souffleur.integrations.mcp.tools import Resolve, Tools, fixed, resolved, said
 from souffleur.server.hosts import CONTAINER_HOSTS
 
@@ -174,10 +174,10 @@ def make_server(
     it, each call must name its user. `agent_id` is the persona that asks; `None` means all that is
     known of a user. `resolve` finds both in the request instead, for many users behind tokens: a
     call may then name a user, and is refused by any SouffleurError. Who may change what a persona
-    knows, it decides too: see `method_of`. Raises IdentityError for an invalid id.
+    knows, it decides too: see `method_of`. Raises InputError for an invalid id.
     """
     if resolve is not None and (user_id, agent_id) != (None, None):
-        raise IdentityError("`resolve` finds user and persona: give no ids beside it")
+        raise InputError("`resolve` finds user and persona: give no ids beside it")
     if resolve is not None:
         whose = resolved(resolve)
     else:
@@ -263,10 +263,10 @@ def http_app(
 
 
 def request_of(context: Context[Any, Any]) -> Any:
-    """Return the HTTP request of a call, for a `resolve`. Raises IdentityError if there is none."""
+    """Return the HTTP request of a call, for a `resolve`. Raises InputError if there is none."""
     request = context.request_context.request
     if request is None:
-        raise IdentityError("there is no HTTP request to find the user in: name the user")
+        raise InputError("there is no HTTP request to find the user in: name the user")
     return request
 
 

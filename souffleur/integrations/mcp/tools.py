@@ -198,7 +198,7 @@ class Whose:
 
 
 def fixed(user_id: str, agent_id: str | None) -> Whose:
-    """Return the way of a server for one user. Raises IdentityError."""
+    """Return the way of a server for one user. Raises InputError."""
     who = _who(user_id, agent_id)
     return Whose(lambda context, named: who)
 

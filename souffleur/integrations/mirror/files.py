@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from souffleur.errors import MirrorError
+from souffleur.errors import FileError
 
 RECORD = ".mirror.json"
 """Name of the file that says what was last written, so that a removal by hand is seen."""
@@ -52,14 +52,14 @@ def folder_name(user_id: str) -> str:
 
 
 def read_text(file: Path) -> str | None:
-    """Return what is in a file; `None` if there is none, or nothing in it. Raises MirrorError."""
+    """Return what is in a file; `None` if there is none, or nothing in it. Raises FileError."""
     try:
         return file.read_text("utf-8-sig") or None
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else f"{error.reason} at {error.start}"
-        raise MirrorError(
+        raise FileError(
             f"'{file}' cannot be read as text ({why}): save it as UTF-8. Nothing was changed."
         ) from error
 
@@ -76,7 +76,7 @@ def stamp_of(file: Path) -> Stamp | None:
 def replace(file: Path, text: str, *, keep: bool = True) -> None:
     """Write a file as a whole; with `keep`, what was there is in `.bak` before.
 
-    A process killed at any moment leaves the old file or the new one. Raises MirrorError.
+    A process killed at any moment leaves the old file or the new one. Raises FileError.
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -84,7 +84,7 @@ def replace(file: Path, text: str, *, keep: bool = True) -> None:
             _write(file.with_name(f"{file.name}.bak"), file.read_bytes())
         _write(file, text.encode("utf-8"))
     except OSError as error:
-        raise MirrorError(f"'{file}' cannot be written: {error.strerror}") from error
+        raise FileError(f"'{file}' cannot be written: {error.strerror}") from error
 
 
 def read_record(folder: Path) -> Written:
@@ -100,7 +100,7 @@ def read_record(folder: Path) -> Written:
 
 
 def write_record(folder: Path, written: Written) -> None:
-    """Note what was written into a folder. Raises MirrorError."""
+    """Note what was written into a folder. Raises FileError."""
     told = {
         name: {id: astuple(last) for id, last in entries.items()}
         for name, entries in written.items()

@@ -47,14 +47,14 @@ class Keeper:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def drop(self, user_id: str) -> None:
-        """Delete the files of a user who was erased. Raises MirrorError."""
+        """Delete the files of a user who was erased. Raises FileError."""
         await self._leave(user_id)
         await asyncio.to_thread(self.mirror_of(user_id).delete)
 
     async def clear(self, user_id: str) -> None:
         """Take what was erased out of a user's files, if there are any; kept or not.
 
-        Raises MirrorError, and what else `Mirror.sync` raises.
+        Raises FileError, and what else `Mirror.sync` raises.
         """
         if self._place(user_id).is_dir():
             await self._leave(user_id)  # the next look begins anew

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import portalocker
 from loguru import logger
 
-from souffleur.errors import MessageError, MirrorError, NotFoundError, UndoError
+from souffleur.errors import FileError, InputError, NotFoundError, UndoError
 from souffleur.integrations.mirror import files
 from souffleur.integrations.mirror.comparing import Wishes, compare, find_id
 from souffleur.integrations.mirror.files import Last, Stamp
@@ -111,7 +111,7 @@ class Mirror:
 
         With `removals`, entries may be gone in any number, from a file or from the store; with
         `erased`, from the store, where something was erased just now. Raises
-        MirrorError, StoreError, EmbedderError; what was done until then is done, and the next call
+        FileError, StoreError, EmbedderError; what was done until then is done, and the next call
         goes on.
         """
         with self._alone():
@@ -136,7 +136,7 @@ class Mirror:
             return replace(synced, written=wrote)
 
     def delete(self) -> None:
-        """Delete the files, and the folder if nothing else is in it. Raises MirrorError."""
+        """Delete the files, and the folder if nothing else is in it. Raises FileError."""
         if not self._folder.is_dir():
             return
         try:
@@ -147,7 +147,7 @@ class Mirror:
             if not any(self._folder.iterdir()):
                 self._folder.rmdir()
         except (OSError, portalocker.LockException) as error:
-            raise MirrorError(
+            raise FileError(
                 f"the files in '{self._folder}' cannot be deleted ({error}): delete them by hand"
             ) from error
 
@@ -177,7 +177,7 @@ class Mirror:
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
-            raise MirrorError(f"'{self._folder}' cannot be made: {error.strerror}") from error
+            raise FileError(f"'{self._folder}' cannot be made: {error.strerror}") from error
         return portalocker.Lock(self._folder / LOCK, timeout=10)
 
     def _read(self, name: str) -> str | None:
@@ -191,7 +191,7 @@ class Mirror:
     def _check_owner(self, pages: Mapping[str, Page]) -> None:
         for name, page in pages.items():
             if page.user and page.user != user_line(self._user):
-                raise MirrorError(
+                raise FileError(
                     f"'{self._folder / name}' mirrors the user {page.user!r}, not "
                     f"{self._user!r}: give each user a folder of its own."
                 )
@@ -242,7 +242,7 @@ class Mirror:
         try:
             id = find_id(entry, known)
             done = await self._memory.edit(id, entry.content, user_id=self._user)
-        except (MessageError, NotFoundError, UndoError) as error:
+        except (InputError, NotFoundError, UndoError) as error:
             aside.append(held(entry, "refused", str(error)))
             return False
         if done.refused:
@@ -259,7 +259,7 @@ class Mirror:
                 importance=Importance.HIGH,
                 reason=reason,
             )
-        except MessageError as error:
+        except InputError as error:
             aside.append(held(entry, "refused", str(error)))
             return False
         if done.refused and done.refused is not Refusal.DUPLICATE:
@@ -278,7 +278,7 @@ class Mirror:
             text = render_page(name, self._user, page, now)
             if without_time(text) != without_time(read[name] or ""):
                 if await asyncio.to_thread(self._read, name) != read[name]:
-                    raise MirrorError(f"{name} was changed meanwhile: it is read again next time.")
+                    raise FileError(f"{name} was changed meanwhile: it is read again next time.")
                 await asyncio.to_thread(files.replace, self._folder / name, text)
                 wrote.append(name)
             record[name] = {e.id: Last(mark_of(e.content), e.archived) for e in page.entries}

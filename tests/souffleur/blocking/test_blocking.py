@@ -18,16 +18,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from souffleur import (
-    BlockingSouffleur,
-    LedgerEntry,
-    Memory,
-    Recall,
-    Receipt,
-    Settings,
-    Souffleur,
-)
-from souffleur.errors import BlockingError, MessageError, SettingsError, StoreBusyError
+from souffleur import BlockingSouffleur, LedgerEntry, Memory, Recall, Receipt, Settings, Souffleur
+from souffleur.errors import BlockingError, InputError, SettingsError, StoreBusyError
 from souffleur.knowledge.search.memories import Found
 from souffleur.loops import LoopThread
 from souffleur.service.health import Health
@@ -115,7 +107,7 @@ def test_what_opening_raises_is_raised(tmp_path: Path) -> None:
 def test_what_a_call_raises_is_raised(tmp_path: Path) -> None:
     """An error gets to the one who called, and the memory goes on."""
     with opened(tmp_path) as memory:
-        with pytest.raises(MessageError):
+        with pytest.raises(InputError):
             memory.remember("", user_id="ann")
         assert memory.remember("Ann likes tea.", user_id="ann")
 

@@ -11,7 +11,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from souffleur.errors import TransferError
+from souffleur.errors import FileError
 from souffleur.integrations.importers.arriving import ImportSource, source_of
 from souffleur.integrations.importers.chatgpt import BRANCHES, TOOLS, read_chatgpt
 from souffleur.integrations.importers.chats import Chat, Unread
@@ -173,7 +173,7 @@ WHOLE = json.dumps([conversation(node("1", "root", "user", "hi"))], indent=1)
 )
 def test_a_broken_file(tmp_path: Path, text: str, why: str) -> None:
     """What is no JSON is refused as a whole."""
-    with pytest.raises(TransferError, match=f"conversations.json.*{why}"):
+    with pytest.raises(FileError, match=f"conversations.json.*{why}"):
         list(read_chatgpt(written(tmp_path, text)))
 
 
@@ -243,17 +243,17 @@ def test_a_broken_archive(tmp_path: Path) -> None:
     file = tmp_path / "export.zip"
     with ZipFile(file, "w") as archive:
         archive.writestr("user.json", "{}")
-    with pytest.raises(TransferError, match=r"holds no conversations\.json"):
+    with pytest.raises(FileError, match=r"holds no conversations\.json"):
         list(read_chatgpt(file))
     file.write_bytes(b"PK" + file.read_bytes()[30:])
-    with pytest.raises(TransferError):
+    with pytest.raises(FileError):
         list(read_chatgpt(file))
     with ZipFile(file, "w", ZIP_DEFLATED) as archive:
         archive.writestr("conversations.json", WHOLE)
     whole = bytearray(file.read_bytes())
     whole[48:60] = b"\xff" * 12  # within what is packed
     file.write_bytes(whole)
-    with pytest.raises(TransferError, match="cannot be unpacked"):
+    with pytest.raises(FileError, match="cannot be unpacked"):
         list(read_chatgpt(file))
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings as examples, strategies as st
 
 from souffleur.agents.model.chat import Request
 from souffleur.api import Souffleur
-from souffleur.errors import MemoryOffError, TransferError
+from souffleur.errors import FileError, MemoryOffError
 from souffleur.integrations.importers.chats import (
     NO_QUESTION,
     Chat,
@@ -126,7 +126,7 @@ async def test_times_are_the_user_s(memory: Souffleur, tmp_path: Path) -> None:
 async def test_whose_they_are(memory: Souffleur, tmp_path: Path) -> None:
     """A user must be named, and want a memory."""
     file = written(tmp_path, [TEA])
-    with pytest.raises(TransferError, match="say whose chats these are"):
+    with pytest.raises(FileError, match="say whose chats these are"):
         await memory.import_file(file)
     await memory.set_preferences(user_id="cy", memory=False)
     with pytest.raises(MemoryOffError):
@@ -166,9 +166,7 @@ async def test_a_number_of_endless_digits(memory: Souffleur, tmp_path: Path) -> 
 async def test_a_file_of_which_nothing_can_be_read(memory: Souffleur, tmp_path: Path) -> None:
     """It is refused, with the names of its first parts."""
     file = written(tmp_path, [{"title": "Tea", "mapping": {}}], "conversations.json")
-    with pytest.raises(
-        TransferError, match=r"nothing that can be read: conversation 1 'Tea': .* id"
-    ):
+    with pytest.raises(FileError, match=r"nothing that can be read: conversation 1 'Tea': .* id"):
         await memory.import_file(file, user_id="noa")
 
 
@@ -182,7 +180,7 @@ async def test_what_is_unpacked_is_bounded(tmp_path: Path) -> None:
     assert file.stat().st_size < 5_000
     async with opened(tmp_path / "store", max_import=10_000) as memory:
         for large in (file, plain, memories):
-            with pytest.raises(TransferError, match="SOUFFLEUR_MAX_IMPORT"):
+            with pytest.raises(FileError, match="SOUFFLEUR_MAX_IMPORT"):
                 await memory.import_file(large, user_id="ann")
 
 

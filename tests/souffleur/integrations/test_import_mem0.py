@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from souffleur.api import Souffleur
-from souffleur.errors import TransferError
+from souffleur.errors import FileError
 from souffleur.knowledge.memory import Source
 from souffleur.settings import Settings
 from tests.build import NOW
@@ -145,5 +145,5 @@ async def test_a_broken_file(memory: Souffleur, tmp_path: Path, text: str, why: 
     """A broken file is refused as a whole."""
     file = tmp_path / "mem0.json"
     file.write_text(text)
-    with pytest.raises(TransferError, match=why):
+    with pytest.raises(FileError, match=why):
         await memory.import_file(file)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from souffleur.errors import TransferError
+from souffleur.errors import FileError
 from souffleur.integrations.importers.arriving import READERS, ImportSource, source_of
 from souffleur.integrations.importers.chats import Chat
 from souffleur.integrations.importers.message_list import read_messages
@@ -224,7 +224,7 @@ def test_broken_messages(tmp_path: Path, text: str, why: str) -> None:
     """What is no list of messages is refused as a whole."""
     file = tmp_path / "talk.json"
     file.write_text(text)
-    with pytest.raises(TransferError, match=f"talk.json.*{why}"):
+    with pytest.raises(FileError, match=f"talk.json.*{why}"):
         list(read_messages(file))
 
 

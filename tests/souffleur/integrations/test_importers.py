@@ -12,7 +12,7 @@ import pytest_asyncio
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from souffleur.api import Souffleur
-from souffleur.errors import NotFoundError, StoreMismatchError, TransferError
+from souffleur.errors import FileError, NotFoundError, StoreMismatchError
 from souffleur.knowledge.operation import Actor, ActorKind, derive_id
 from souffleur.knowledge.policy import EVERBOT
 from souffleur.knowledge.store.engine.collection import Filter, read_all
@@ -130,7 +130,7 @@ async def test_one_user_alone(memory: Souffleur, tmp_path: Path) -> None:
     alone = {"person": 1, "preferences": 1, "session": 1, "turn": 1}
     assert made.counts == {"entry": 5, "memory": 2, **alone}
     assert b"sails" not in read(file)
-    with pytest.raises(TransferError, match="has records of others than 'ben'"):
+    with pytest.raises(FileError, match="has records of others than 'ben'"):
         await memory.import_file(file, user_id="ben")
     with pytest.raises(NotFoundError, match="nothing is known of 'zoe'"):
         await memory.export(file, user_id="zoe")
@@ -248,7 +248,7 @@ async def test_a_broken_file(memory: Souffleur, file: Path, tmp_path: Path, what
     broken = tmp_path / "broken.jsonl"
     broken.write_bytes(b"\n".join(breaking(read(file).splitlines())) + b"\n")
     before = await everything(memory)
-    with pytest.raises(TransferError, match=why):
+    with pytest.raises(FileError, match=why):
         await memory.import_file(broken)
     assert await everything(memory) == before
 
@@ -280,7 +280,7 @@ async def test_an_odd_number(
         if field in ("importance", "grace_days"):
             await memory.import_file(odd)
         else:
-            with pytest.raises(TransferError, match="cannot be read"):
+            with pytest.raises(FileError, match="cannot be read"):
                 await memory.import_file(odd)
         await memory.report()
         assert memory.observe(user_id="ann", user="hi", session_id="s1").error == ""
@@ -309,9 +309,9 @@ async def test_where_no_export_goes(memory: Souffleur, tmp_path: Path) -> None:
     """What is no export is not replaced, and a folder is not made."""
     other = tmp_path / "novel.txt"
     other.write_text("Call me")
-    with pytest.raises(TransferError, match="exists and is no export"):
+    with pytest.raises(FileError, match="exists and is no export"):
         await memory.export(other)
-    with pytest.raises(TransferError, match="there is no folder"):
+    with pytest.raises(FileError, match="there is no folder"):
         await memory.export(tmp_path / "none" / "a.jsonl")
     with pytest.raises(NotFoundError, match="there is no such file"):
         await memory.import_file(tmp_path / "none.jsonl")

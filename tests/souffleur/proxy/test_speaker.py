@@ -2,7 +2,7 @@
 
 import pytest
 
-from souffleur.errors import IdentityError
+from souffleur.errors import InputError
 from souffleur.proxy.speaker import find_speaker, usually
 
 OURS = {"x-souffleur-user": "a"}
@@ -44,9 +44,9 @@ def test_session_persona_and_turn() -> None:
 @pytest.mark.parametrize("name", [" ", "x" * 2000, "Jos%E9"])
 def test_invalid_names(what: str, name: str) -> None:
     """A name that is none, or no UTF-8, is refused, and not taken for another one."""
-    with pytest.raises(IdentityError):
+    with pytest.raises(InputError):
         find_speaker({f"x-souffleur-{what}": name}, {}, "", usually("me"))
     if "%" in name:
         query = f"{what}_id={name}" if what != "persona" else f"persona={name}"
-        with pytest.raises(IdentityError):
+        with pytest.raises(InputError):
             find_speaker({}, {}, query, usually("me"))

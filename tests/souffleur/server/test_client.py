@@ -15,14 +15,7 @@ from starlette.routing import Route
 from souffleur.api import Souffleur
 from souffleur.client import AsyncClient, Client
 from souffleur.client.calls import CALLS
-from souffleur.errors import (
-    IdentityError,
-    MessageError,
-    NotFoundError,
-    QueryError,
-    RemoteError,
-    SettingsError,
-)
+from souffleur.errors import InputError, NotFoundError, RemoteError, SettingsError
 from souffleur.server.app import make_app
 from souffleur.service.run import RunLimits, RunOptions
 from souffleur.settings import Settings
@@ -146,7 +139,7 @@ async def test_a_skill(client: AsyncClient) -> None:
     (known,) = await client.list(**who, kind="skill")
     assert known.content == "Release: 1. test 2. sign 3. tag. Signed."
     assert known.data == {"skill": "Release", "workflow": other, "outcome": "Signed."}
-    with pytest.raises(MessageError, match="needs the steps"):
+    with pytest.raises(InputError, match="needs the steps"):
         await client.record_skill("Release", [" "], **who)
 
 
@@ -156,7 +149,7 @@ async def test_messages_are_judged(client: AsyncClient) -> None:
     (entry,) = await client.remember(said, user_id="lea", session_id="s1")
     assert entry.changes[0].after.content == "Ann likes green tea."
     assert await client.remember(said, user_id="lea", session_id="s1") == [entry]
-    with pytest.raises(MessageError, match="message 0: 'narrator' is no role"):
+    with pytest.raises(InputError, match="message 0: 'narrator' is no role"):
         await client.remember([("narrator", "hi")], user_id="lea")
 
 
@@ -183,14 +176,14 @@ async def test_personas_and_runs(memory: Souffleur, client: AsyncClient) -> None
 
 
 WRONG: dict[str, tuple[Callable[[AsyncClient], Any], type[Exception], str]] = {
-    "user": (lambda one: one.list(user_id=" "), IdentityError, "user_id is blank"),
-    "kind": (lambda one: one.list(**ANN, kind="x"), QueryError, "there is no kind 'x'"),
-    "text": (lambda one: one.ask(cast("str", 7), **ANN), MessageError, "must be a text, not int"),
+    "user": (lambda one: one.list(user_id=" "), InputError, "user_id is blank"),
+    "kind": (lambda one: one.list(**ANN, kind="x"), InputError, "there is no kind 'x'"),
+    "text": (lambda one: one.ask(cast("str", 7), **ANN), InputError, "must be a text, not int"),
     "id": (lambda one: one.get("7", **ANN), NotFoundError, "'7'"),
     "memory": (lambda one: one.get(str(Path), **ANN), NotFoundError, "there is nothing"),
-    "words": (lambda one: one.remember(" ", **ANN), MessageError, "must not be blank"),
+    "words": (lambda one: one.remember(" ", **ANN), InputError, "must not be blank"),
     "zone": (lambda one: one.introduce(**ANN, timezone="x"), SettingsError, "no time zone 'x'"),
-    "day": (lambda one: one.remember("a", **ANN, at="soon"), MessageError, "'soon' is no time"),
+    "day": (lambda one: one.remember("a", **ANN, at="soon"), InputError, "'soon' is no time"),
 }
 
 
@@ -265,7 +258,7 @@ async def test_halves_of_characters_arrive(client: AsyncClient, url: str) -> Non
             with pytest.raises(NotFoundError):
                 await method(cast("str", wrong), user_id="kay")
     assert await client.end_session(user_id="kay", session_id="s1", agent_id=half) is False
-    with pytest.raises(MessageError, match=r"this cannot be sent: .*unknown type"):
+    with pytest.raises(InputError, match=r"this cannot be sent: .*unknown type"):
         await client.forget_topic("cats", user_id="kay", ids=cast("Any", object()))
 
 

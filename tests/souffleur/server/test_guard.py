@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from souffleur.api import Souffleur
-from souffleur.errors import IdentityError, SettingsError
+from souffleur.errors import InputError, SettingsError
 from souffleur.server.app import make_app
 from souffleur.server.listening import bind
 from souffleur.server.serving import check_exposure
@@ -130,7 +130,7 @@ async def test_the_file_holds_no_token(tmp_path: Path) -> None:
     assert (found.role, found.who, found.label) == (Role.USER, "ann", "phone")
     assert tokens.find(secret[:-1]) is None
     assert tokens.find("\ud800") is None
-    with pytest.raises(IdentityError, match="agent_id is blank"):
+    with pytest.raises(InputError, match="agent_id is blank"):
         tokens.make(Role.PERSONA, " ", now=NOW)
 
 

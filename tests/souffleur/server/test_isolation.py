@@ -194,7 +194,7 @@ async def test_her_own_token_names_her(scene: Scene) -> None:
         "say whose memories are meant: ?user_id=…",
     )
     blank = await scene.ask("admin", "GET", "/api/memories", params={"user_id": " "})
-    assert (blank.status_code, blank.json()["error"]["type"]) == (422, "IdentityError")
+    assert (blank.status_code, blank.json()["error"]["type"]) == (422, "InputError")
     for name in ("luna", "nox"):
         who = {"user_id": "souffleur:personas"}
         assert (await scene.ask(name, "GET", "/api/memories", params=who)).status_code == 403

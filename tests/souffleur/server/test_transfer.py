@@ -82,7 +82,7 @@ async def test_an_import(url: str, tmp_path: Path) -> None:
         assert "a token of an admin" in refused.text
     async with calling(url, "admin") as http:
         wrong = await http.post("/api/import?user_id=ann", content=body)
-        assert (wrong.status_code, wrong.json()["error"]["type"]) == (422, "TransferError")
+        assert (wrong.status_code, wrong.json()["error"]["type"]) == (422, "FileError")
         tried = (await http.post("/api/import?dry_run=true", content=body)).json()
         assert (await http.get("/api/export?user_id=zoe")).status_code == 404
         done = (await http.post("/api/import?source=souffleur", content=body)).json()
@@ -167,5 +167,5 @@ async def test_what_is_no_import(url: str) -> None:
         assert large.status_code == 413
         assert "SOUFFLEUR_MAX_IMPORT" in large.text
         odd = await http.post("/api/import", content=b"x" * 2000)
-        assert (odd.status_code, odd.json()["error"]["type"]) == (422, "TransferError")
+        assert (odd.status_code, odd.json()["error"]["type"]) == (422, "FileError")
         assert odd.json()["error"]["message"].startswith("the body is nothing that can be imported")

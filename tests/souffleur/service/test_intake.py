@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings as profile, strategies as st
 
 from souffleur.api import Souffleur
-from souffleur.errors import MessageError, SouffleurError
+from souffleur.errors import InputError, SouffleurError
 from souffleur.parts import Parts
 from souffleur.settings import Settings
 from souffleur.times import from_clock, moment_or_now
@@ -144,7 +144,7 @@ async def test_an_odd_time_loses_no_turn(tmp_path: Path) -> None:
     (turn,) = await memory.knowledge.journal.turns()
     assert turn.at == NOW
     assert "'noon' is no time" in (await memory.recall(user_id="ann", text="hi", at="noon")).error
-    with pytest.raises(MessageError, match="'noon' is no time"):
+    with pytest.raises(InputError, match="'noon' is no time"):
         await memory.ask("what did we say", user_id="ann", at="noon")
     await memory.close()
 
@@ -189,16 +189,16 @@ async def tried(memory: Souffleur, said: dict[str, Any]) -> None:
 async def test_what_cannot_be_remembered_is_said(
     tmp_path: Path, given_: dict[str, Any], why: str
 ) -> None:
-    """It is a MessageError that says what is wrong, and no other error gets out."""
+    """It is a InputError that says what is wrong, and no other error gets out."""
     memory = await opened(tmp_path)
-    with pytest.raises(MessageError, match=why):
+    with pytest.raises(InputError, match=why):
         await memory.remember(**{"user_id": "ann", **given_})
     await memory.close()
 
 
 @pytest.mark.parametrize("text", [None, 7, ["tea"]], ids=str)
 async def test_what_is_no_question_is_said(tmp_path: Path, text: Any) -> None:
-    """Asking or forgetting what is no text is a MessageError."""
+    """Asking or forgetting what is no text is a InputError."""
     memory = await opened(tmp_path)
     for call in (memory.ask, memory.forget):
         with pytest.raises(SouffleurError, match="text"):

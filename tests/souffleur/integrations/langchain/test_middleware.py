@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from souffleur import BlockingSouffleur, IdentityError, Settings, Souffleur, StoreError
+from souffleur import BlockingSouffleur, InputError, Settings, Souffleur, StoreError
 from souffleur.integrations.langchain import SouffleurMiddleware, Talk
 from souffleur.knowledge.turn import Turn
 from tests.scripted import Scripted, by_name
@@ -184,7 +184,7 @@ async def test_a_run_without_a_user_is_refused(memory: Souffleur, context: Any) 
     """The error says how to name one; no model is asked."""
     model = scripted("Hi.")
     agent = agent_of(model, memory, context_schema=None)
-    with pytest.raises(IdentityError, match="run the agent with context=Talk"):
+    with pytest.raises(InputError, match="run the agent with context=Talk"):
         await agent.ainvoke(said("Hi"), context=context)
     assert model.asked == []
 
@@ -192,7 +192,7 @@ async def test_a_run_without_a_user_is_refused(memory: Souffleur, context: Any) 
 @in_loop
 async def test_a_blank_user_is_refused(memory: Souffleur) -> None:
     """Anonymous visitors do not share a memory."""
-    with pytest.raises(IdentityError, match="user_id is blank"):
+    with pytest.raises(InputError, match="user_id is blank"):
         await agent_of(scripted("Hi."), memory).ainvoke(said("Hi"), context=Talk(user_id=" "))
 
 

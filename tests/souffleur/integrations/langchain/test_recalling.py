@@ -10,7 +10,8 @@ import pytest_asyncio
 from langchain.agents import create_agent
 from langchain_core.messages import ToolMessage
 
-from souffleur import BlockingError, IdentityError
+from souffleur import InputError
+from souffleur.errors import BlockingError
 from souffleur.integrations.langchain import SouffleurMiddleware, Talk, recall_tool
 from souffleur.integrations.langchain.recalling import IN_TROUBLE, NO_TIME, NOTHING, Access
 from tests.scripted import by_name
@@ -74,7 +75,7 @@ async def test_times(stage: Stage) -> None:
 
 async def test_a_run_without_a_user_looks_up_nobody(stage: Stage) -> None:
     """It is refused as by the middleware."""
-    with pytest.raises(IdentityError, match="no user is named"):
+    with pytest.raises(InputError, match="no user is named"):
         await looked_up(stage, None, query="tea")
 
 

@@ -18,8 +18,8 @@ from langgraph.store.base import (
 )
 from langgraph.store.memory import InMemoryStore
 
-from souffleur import BlockingError, BlockingSouffleur, Settings, Souffleur
-from souffleur.errors import MessageError, QueryError
+from souffleur import BlockingSouffleur, Settings, Souffleur
+from souffleur.errors import BlockingError, InputError
 from souffleur.integrations.langchain import SouffleurStore, label, unlabel
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.search.embedder import make_embedder
@@ -90,7 +90,7 @@ def test_what_is_no_json_object_is_refused(store: SouffleurStore, value: Any) ->
     """Nothing of the batch is written, and nothing is deleted."""
     store.put(("ann",), "old", {})
     ops = [PutOp(("ann",), "fine", {}), PutOp(("ann",), "old", None), PutOp(("ann",), "odd", value)]
-    with pytest.raises(MessageError, match=r"must be JSON|value.*: Input should be a valid"):
+    with pytest.raises(InputError, match=r"must be JSON|value.*: Input should be a valid"):
         store.batch(ops)
     assert [one.key for one in store.search(("ann",))] == ["old"]
 
@@ -107,7 +107,7 @@ def test_what_is_no_json_object_is_refused(store: SouffleurStore, value: Any) ->
 )
 def test_what_cannot_be_looked_for_is_told(store: SouffleurStore, op: Op) -> None:
     """The error names the argument; a put beside it is not carried out."""
-    with pytest.raises(QueryError, match=r"this cannot be looked for: \w+.*: Input should be"):
+    with pytest.raises(InputError, match=r"this cannot be looked for: \w+.*: Input should be"):
         store.batch([PutOp(("ann",), "fine", {}), op])
     assert store.search(("ann",)) == []
 
@@ -115,7 +115,7 @@ def test_what_cannot_be_looked_for_is_told(store: SouffleurStore, op: Op) -> Non
 def test_odd_places_and_paths_are_told(store: SouffleurStore) -> None:
     """So is a time to live, which a batch does not check."""
     for op in (PutOp("ann", "k", {}), PutOp(("ann",), "k", {}, index="text")):  # type: ignore[arg-type]
-        with pytest.raises(MessageError, match=r"this cannot be put: (namespace|index)"):
+        with pytest.raises(InputError, match=r"this cannot be put: (namespace|index)"):
             store.batch([op])
     with pytest.raises(NotImplementedError):
         store.batch([PutOp(("ann",), "k", {}, ttl=1.0)])
@@ -125,7 +125,7 @@ def test_odd_places_and_paths_are_told(store: SouffleurStore) -> None:
 def test_unknown_comparisons_are_refused(store: SouffleurStore) -> None:
     """The error lists those that there are."""
     store.put(("ann",), "one", {"n": 1})
-    with pytest.raises(QueryError, match=r"'\$in' is no comparison: choose one of \$eq"):
+    with pytest.raises(InputError, match=r"'\$in' is no comparison: choose one of \$eq"):
         store.search(("ann",), filter={"n": {"$in": [1]}})
     with pytest.raises(NotImplementedError):
         store.put(("ann",), "one", {}, ttl=1)

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 from mcp import Client
 
-from souffleur import IdentityError
+from souffleur import InputError
 from souffleur.integrations.mcp import Who, make_server, request_of
 from souffleur.integrations.mcp.server import TOOLS
 from tests.scripted import add, answer, by_name
@@ -221,5 +221,5 @@ async def test_a_call_without_a_request_has_no_user_to_find(stage: Stage) -> Non
 
     async with calling(stage, resolve=resolve) as call:
         assert "there is no HTTP request" in await call.error("get_memories")
-    with pytest.raises(IdentityError, match="give no ids beside it"):
+    with pytest.raises(InputError, match="give no ids beside it"):
         make_server(stage.memory, user_id="ann", resolve=resolve)

@@ -12,7 +12,7 @@ import pytest_asyncio
 from hypothesis import HealthCheck, given, settings as hypothesis_settings, strategies as st
 
 from souffleur.api import Souffleur
-from souffleur.errors import MirrorError
+from souffleur.errors import FileError
 from souffleur.integrations.mirror.files import folder_name
 from souffleur.integrations.mirror.mirror import Mirror
 from souffleur.knowledge.memory import Kind, Memory, MemoryState
@@ -175,7 +175,7 @@ async def test_a_file_that_lost_most_of_it_forgets_nothing(
     await one.sync()
     whole = file.read_text("utf-8")
     file.write_text(whole[: len(whole) // 8], "utf-8")
-    with pytest.raises(MirrorError, match=r"entries are gone from MEMORY.md.*--removals"):
+    with pytest.raises(FileError, match=r"entries are gone from MEMORY.md.*--removals"):
         await one.sync()
     assert len(await memory.list(user_id="dan")) == 8
     for empty in (lambda: file.unlink(), lambda: file.write_text("")):
@@ -219,7 +219,7 @@ async def test_a_folder_is_one_users(memory: Souffleur, mirror: Make) -> None:
     """Another user's mirror there is refused, and nothing is taken over or written."""
     await memory.remember("Fay likes tea.", user_id="fay")
     await mirror("fay").sync()
-    with pytest.raises(MirrorError, match="mirrors the user 'fay', not 'gus'"):
+    with pytest.raises(FileError, match="mirrors the user 'fay', not 'gus'"):
         await mirror("gus").sync()
     assert await memory.list(user_id="gus") == []
 
@@ -254,7 +254,7 @@ async def test_another_store_empties_no_file(tmp_path: Path) -> None:
                 await one.sync()
                 continue
             before = {one.name: one.read_bytes() for one in files_in(file.parent)}
-            with pytest.raises(MirrorError, match=r"has none of the 1 memories .*--removals"):
+            with pytest.raises(FileError, match=r"has none of the 1 memories .*--removals"):
                 await one.sync()
             assert {one.name: one.read_bytes() for one in files_in(file.parent)} == before
             text = file.read_text("utf-8")
@@ -302,7 +302,7 @@ async def test_a_merge_that_is_not_finished_changes_nothing(
     assert (await one.sync()).is_silent
     change(file, "Noa's file", "<<<<<<< HEAD\nNoa's file")
     before = file.read_bytes()
-    with pytest.raises(MirrorError, match=r"marker of a merge conflict in line 10: decide"):
+    with pytest.raises(FileError, match=r"marker of a merge conflict in line 10: decide"):
         await one.sync()
     assert file.read_bytes() == before
     assert await contents(memory, "noa") == [marked]

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from loguru import logger
 from pydantic import BaseModel, ConfigDict
@@ -15,6 +16,8 @@ from souffleur.knowledge.forgetting.request import Doubt
 from souffleur.knowledge.text.plain import clip, single_line
 from souffleur.prompts import render, spoken_in, written_in
 
+LINES_PER_CALL = 30
+"""Maximum lines that one call is asked about."""
 MAX_LINE = 300
 """Characters of a line that are shown."""
 SECONDS = 30.0
@@ -40,7 +43,7 @@ class ToldAnswer(BaseModel):
 
 
 class ForgettingJudge:
-    """Asks once, in the user's language."""
+    """Asks about up to 30 lines in a call, in the user's language, and makes all calls at once."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -56,7 +59,7 @@ class ForgettingJudge:
         try:
             with on_behalf_of(doubt.user_id):
                 async with asyncio.timeout(SECONDS):
-                    return await self._ask(doubt)
+                    return await self._ask_all(doubt)
         except (EndpointError, AnswerError, RecordingError, TimeoutError) as error:
             name = type(error).__name__
             bound.warning(
@@ -65,6 +68,11 @@ class ForgettingJudge:
                 name,
             )
             return None
+
+    async def _ask_all(self, doubt: Doubt) -> list[bool]:
+        starts = range(0, len(doubt.lines), LINES_PER_CALL)
+        parts = [replace(doubt, lines=doubt.lines[at : at + LINES_PER_CALL]) for at in starts]
+        return [tells for told in await asyncio.gather(*map(self._ask, parts)) for tells in told]
 
     async def _ask(self, doubt: Doubt) -> list[bool]:
         persona = await self._context.persona_of(doubt.user_id, doubt.agent_id)

@@ -46,7 +46,7 @@ from souffleur.knowledge.text.match import normalize_text
 from souffleur.knowledge.text.sentences import sentences
 from souffleur.knowledge.turn import Turn
 
-MOST_DOUBTFUL = 30
+MOST_DOUBTFUL = 240
 """Maximum number of lines that a judge is asked about; further doubtful ones stay hidden."""
 NEIGHBOURS = 2
 """Number of turns before and after one that tells the memory, which may go on about it."""

@@ -175,7 +175,7 @@ def _near(row: Table, parts: ChainMap[str, Any], nears: Table) -> Surroundings |
     if near is None:
         return None
     near = {"like": near} if isinstance(near, str) else near
-    near = {**nears.get(near.get("like", ""), {}), **near}
+    near = {**(nears[near["like"]] if "like" in near else {}), **near}
     own = parts.new_child(near)
     named = near["words"] if isinstance(near["words"], list) else [near["words"]]
     unless = _filled(near["unless"], own) if "unless" in near else None

@@ -18,8 +18,8 @@ MASK = "[secret]"
 """The text shown instead of a secret."""
 
 Span = tuple[int, int]
-_Hinted = tuple[tuple[Hint | None, tuple[Rule, ...]], ...]
-"""Rules, those with the same hint together."""
+_RulesByHint = tuple[tuple[Hint | None, tuple[Rule, ...]], ...]
+"""Each hint with the rules that share it, in the order of the rules."""
 
 
 class _Plain(dict[int, str]):
@@ -55,7 +55,7 @@ def find_secret(text: str, groups: AbstractSet[Group] = NEVER_KEPT) -> str | Non
     True
     """
     try:
-        found = _find(text, _hinted(frozenset(groups)), Effort())
+        found = _find(text, _rules_of(frozenset(groups)), Effort())
         return next((rule.kind for rule, _ in found), None)
     except TooMuchError:
         return "a number or key" if mask_coarsely(text, MASK, groups) != text else None
@@ -84,14 +84,14 @@ def mask_together(*texts: str, groups: AbstractSet[Group] = NEVER_KEPT) -> tuple
     ('write to [secret]',)
     """
     try:
-        return _mask(texts, _hinted(frozenset(groups)), Effort())
+        return _mask(texts, _rules_of(frozenset(groups)), Effort())
     except TooMuchError:
         return tuple(mask_coarsely(text, MASK, groups) for text in texts)
 
 
-def _mask(texts: tuple[str, ...], hinted: _Hinted, effort: Effort) -> tuple[str, ...]:
+def _mask(texts: tuple[str, ...], by_hint: _RulesByHint, effort: Effort) -> tuple[str, ...]:
     """Return consecutive texts with the data that these rules find masked. Raises TooMuchError."""
-    while spans := sorted(span for _, span in _find("\n".join(texts), hinted, effort)):
+    while spans := sorted(span for _, span in _find("\n".join(texts), by_hint, effort)):
         start, masked = 0, []
         for text in texts:
             masked.append(_cover(text, [(low - start, high - start) for low, high in spans]))
@@ -125,15 +125,15 @@ def _cover(text: str, spans: Sequence[Span]) -> str:
 
 
 @cache
-def _hinted(groups: frozenset[Group]) -> _Hinted:
+def _rules_of(groups: frozenset[Group]) -> _RulesByHint:
     return _by_hint(rule for rule in rules() if rule.group in groups)
 
 
-def _by_hint(some: Iterable[Rule]) -> _Hinted:
+def _by_hint(some: Iterable[Rule]) -> _RulesByHint:
     return tuple((hint, tuple(same)) for hint, same in groupby(some, attrgetter("hint")))
 
 
-def _find(text: str, hinted: _Hinted, effort: Effort) -> Iterator[tuple[Rule, Span]]:
+def _find(text: str, by_hint: _RulesByHint, effort: Effort) -> Iterator[tuple[Rule, Span]]:
     """Yield each rule that finds something in the text, with its span; masked parts are skipped.
 
     Raises TooMuchError.
@@ -141,13 +141,13 @@ def _find(text: str, hinted: _Hinted, effort: Effort) -> Iterator[tuple[Rule, Sp
     effort.spend(len(text))
     read = SearchedText(_plain(text.replace(MASK, HIDDEN * len(MASK))), effort)
     true: dict[Hint | None, bool] = {None: True}
-    for hint, some in hinted:
+    for hint, hinted in by_hint:
         if hint not in true:
             effort.spend(len(text))
             true[hint] = hint is None or bool(hint(read.lowered))
         if not true[hint]:
             continue
-        for rule in some:
+        for rule in hinted:
             for match in _matches(rule, read):
                 for span in _spans(match):
                     if rule.holds(read, *span):

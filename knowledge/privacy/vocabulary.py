@@ -1,10 +1,10 @@
 """The words by which people tell secrets, as parts of patterns.
 
-The files of `words/` have a heading for each concept and under it a line for each language, or for
-some other division. The words of a line stand between " | ". A word is a regular expression, in
-lower case and composed letters, whose brackets only group; a long one may be broken before a `|`
-or at a space. It is a word of its own, which no other letter precedes or follows, except where "…"
-says that it goes on. Words of scripts without spaces, such as Chinese, may stand beside anything.
+The files of `words/` have a table for each concept, and in it a line for each language, or for
+another division. " | " separates the words of a line. A word is a regular expression in lower case
+and composed letters; its brackets only group, and a long one may be broken before a `|` or at a
+space. A word stands alone: no letter precedes or follows it, unless "…" leaves that end open.
+Words of scripts without spaces, such as Chinese, may stand beside anything.
 """
 
 import re
@@ -45,7 +45,7 @@ def alternatives(concept: str, *languages: str) -> str:
 
 
 def own_in_text(concept: str, *languages: str) -> str:
-    """Return the words of a concept for a text whose marks may be apart and its spaces other ones.
+    """Return the words of a concept for a raw text: with separate marks and any white space.
 
     It is an atomic group, as the words end where no letter follows.
 

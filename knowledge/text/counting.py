@@ -1,6 +1,6 @@
 """Numbers that follow from a text: "four friends", if it names four people; an age by a birthday.
 
-A count is a small whole number of things. A sum or a quantity is none: nobody counts it up.
+A count is a small whole number of things; sums and quantities are no counts.
 """
 
 import re

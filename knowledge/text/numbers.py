@@ -1,7 +1,7 @@
 """Numbers in a line of text, in digits and in words: 1,200, 1.2万, 一千二百, twelve cats, 八点半.
 
 Chinese has numerals in names, idioms and function words (四川, 三天两头, 一直, 万一), English has
-"one": a numeral in words is only read if a measure word, a noun or its own form leaves no doubt.
+"one": a numeral in words is read only if a measure word, a noun or its form leaves no doubt.
 Ordinals in words and the signs of numbers are ignored.
 """
 

@@ -13,7 +13,7 @@ FULL = 2
 OFTEN = 2
 """Collections of the middle generation, of some 7,000 objects each, after which one is full."""
 SELDOM = 10
-"""Likewise while what they leave is not spared, as Python has it itself."""
+"""The same, while the objects that they leave are not spared; Python's own number."""
 LITTLE = 100
 """Objects that were garbage, at most, for what a full collection leaves to be spared from then on.
 Where more become garbage that only it finds, as while answers of a model fail, more of what it

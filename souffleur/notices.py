@@ -1,4 +1,4 @@
-"""Notices: what a turn has changed in the memory, as a user may be told it."""
+"""Notices: the changes that a turn made in the memory, worded for the user."""
 
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -33,7 +33,7 @@ def marked(text: str) -> str:
 
 
 def unmarked(text: str) -> str:
-    """Return a text without what stands between marks.
+    """Return a text without the parts between marks.
 
     >>> unmarked("Good morning!" + marked("Remembered: tea"))
     'Good morning!'
@@ -42,7 +42,7 @@ def unmarked(text: str) -> str:
 
 
 def unmarked_json(body: bytes) -> bytes:
-    r"""Return JSON without what stands between marks in a string of it; all else stays as it is.
+    r"""Return JSON whose strings have no parts between marks; all else stays as it is.
 
     >>> import json
     >>> unmarked_json(json.dumps({"content": "Hi!" + marked('"tea"\n')}).encode())
@@ -87,7 +87,7 @@ _UNDO = {"en": "undo", "zh": "撤销", "ja": "元に戻す"}
 
 
 class Notice(Frozen):
-    """What one turn, or several that were judged together, has changed."""
+    """The changes made by one turn, or by several turns that were judged together."""
 
     text: str
     """One line for each kind of change, such as "Remembered: Ann likes tea."."""
@@ -181,7 +181,7 @@ def _asks(entry: LedgerEntry) -> bool:
 
 
 def _words(entry: LedgerEntry) -> str:
-    """Return what the memory says that a change has made or ended; empty if it was erased."""
+    """Return the content of the memory that a change made or ended; empty if it was erased."""
     if entry.waits:
         return single_line(str(entry.details.get("content") or entry.reason))
     ends = (one.before.content for one in entry.changes if one.before)

@@ -60,7 +60,7 @@ NOW_TAKEN = "; now was taken"
 """How a warning about a time ends that was replaced by now."""
 _FORMS = "a datetime, an ISO 8601 string or seconds or milliseconds since 1970"
 _LATEST = datetime(YEARS.stop, 1, 1, tzinfo=UTC).timestamp()
-"""Seconds since 1970 that are no time any more: such a number counts smaller parts."""
+"""Seconds since 1970 from which a number is read as smaller parts of seconds."""
 _PARTS = (1, 10**3, 10**6, 10**9)
 """How many parts of a second are counted by those who count since 1970."""
 _COUNTED = re.compile(r"[+-]?[0-9]{9,19}(?:\.[0-9]*)?")

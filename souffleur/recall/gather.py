@@ -1,4 +1,4 @@
-"""Recollection: what is whispered before a reply, and what a question about the past brings."""
+"""Gathering: the candidates for a whisper, and the answers to a question about the past."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -48,17 +48,17 @@ CONTEXT_MESSAGES = 3
 MAX_OLDER_EPISODES = 2
 """Episodes before the latest ones that a message may call up."""
 RAW_GATE = 0.3
-"""Minimum score, which counts what was said around it, of what was said to a question about it."""
+"""Minimum score of a turn for a question about the past; the turns around it count as well."""
 ANSWER_GATE = 0.35
-"""The same to a question that does not ask about the past."""
+"""The same for any other question."""
 KNOWN_GATE = 0.75
-"""Relevance of a memory's own words from which it answers a question, and no others are needed."""
+"""Relevance of a memory's own words from which it answers a question without raw turns."""
 SAID_LATER_GATE = 0.5
 """Minimum relevance of a later turn to the one that it may correct."""
 MAX_REPEATING = 200
-"""Characters of a message that may say no more than another; a longer one tells more."""
+"""Maximum characters of a message that is dropped as a repetition of another."""
 MAX_SAID_LATER = 2
-"""Later turns about the matter of the nearest one."""
+"""Later turns on the subject of the nearest turn."""
 EMBEDDER_SHARE = 0.25
 """The part of `recall_timeout` that a recall waits for the embedder."""
 RAW = (Scope.TURNS,)
@@ -68,7 +68,7 @@ MAX_PAST_HITS = 10
 
 @dataclass(frozen=True)
 class Asked:
-    """What somebody said, when and where."""
+    """A message, with its time, its session and its persona."""
 
     user_id: str
     session_id: str
@@ -78,15 +78,15 @@ class Asked:
     """Who talks: how the two are called, and where and in which language the user lives."""
     agent_id: str = "default"
     sphere: str = COMMON
-    """From where it is looked: what the persona may know."""
+    """The sphere that the persona may read."""
 
 
 @dataclass(frozen=True)
 class Past:
-    """What a question about the past brings."""
+    """The answer to a question about the past."""
 
     period: Period | None
-    """The time it asks about; None: it names none."""
+    """The time that the question names; `None` if it names no time."""
     since: datetime | None
     """The beginning of that time."""
     until: datetime | None
@@ -110,12 +110,12 @@ class Finder:
         """`within`: seconds that the embedder may take."""
         self.knowledge = knowledge
         self.errors: list[str] = []
-        """What went wrong, each once."""
+        """The errors so far, each once."""
         self._within = within
         self._by_words = False
 
     async def search(self, query: Query) -> list[Found]:
-        """Return what a text calls for, best first. Raises StoreError."""
+        """Return the records that match a query, best first. Raises StoreError."""
         asked = replace(query, within=self._within, by_words=self._by_words)
         try:
             return await self.knowledge.search(asked)
@@ -134,9 +134,9 @@ class Finder:
             self.note(error)
 
     async def part(self, ask: Callable[[], Awaitable[list[T]]]) -> list[T]:
-        """Return what is asked for; if that fails, nothing, and note why.
+        """Return the result of a call; if it fails, an empty list, and note why.
 
-        It is asked here: what never begins, as the recall was cancelled, leaves nothing behind.
+        The coroutine is made here, so that a cancelled recall leaves no coroutine unawaited.
         """
         try:
             return await ask()
@@ -145,7 +145,7 @@ class Finder:
             return []
 
     def note(self, error: Exception) -> None:
-        """Say what went wrong, once."""
+        """Note and log an error, once."""
         told = describe(error)
         if told not in self.errors:
             self.errors.append(told)
@@ -161,7 +161,7 @@ async def whisper_for(
     *,
     with_references: bool = False,
 ) -> Recall:
-    """Return the block for the reply to what was said: see `Recall.error` for what it lacks."""
+    """Return the block for the reply to a message; `Recall.error` says why it may be incomplete."""
     finder = Finder(knowledge, settings.recall_timeout * EMBEDDER_SHARE)
     candidates = await gather_candidates(finder, settings, asked)
     persona = asked.persona
@@ -187,7 +187,7 @@ async def whisper_for(
 
 
 async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) -> Candidates:
-    """Gather what could be whispered, before any budget; what fails is left out alone."""
+    """Gather the candidates for a whisper, before any budget; a part that fails is left out."""
     knowledge, user_id, now = finder.knowledge, asked.user_id, asked.now
     sphere, part, policy = asked.sphere, finder.part, knowledge.policy
     find = partial(knowledge.sessions.find, user_id, asked.session_id, sphere)
@@ -248,7 +248,7 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
 def _within_limits(
     ranked: Sequence[Memory], hits: Mapping[str, Found], settings: Settings
 ) -> list[Memory]:
-    """Return what a message calls for, and what goes with it unasked, each up to its limit."""
+    """Return the matching memories and the unasked ones, each up to its limit."""
     rooms = {True: settings.whisper.matching, False: settings.whisper.unasked}
     chosen = []
     for memory in ranked:
@@ -260,7 +260,7 @@ def _within_limits(
 
 
 def _context(before: Sequence[Turn]) -> str:
-    """Return the messages before this one that a recall looks at."""
+    """Return the last `CONTEXT_MESSAGES` messages before this one."""
     return "\n".join([said.text for turn in before for said in turn.said()][-CONTEXT_MESSAGES:])
 
 
@@ -277,14 +277,14 @@ def _called_for(asked: Asked, context: str) -> Query:
 
 
 async def _latest(finder: Finder, place: Place, now: datetime) -> list[Memory]:
-    """Return the latest episodes: the older ones are not searched for if there are none."""
+    """Return the latest episodes."""
     user_id, limit, sphere = place.user_id, place.episodes, place.sphere
     latest = partial(finder.knowledge.episodes, user_id, limit=limit, now=now, sphere=sphere)
     return await finder.part(latest)
 
 
 async def _listed(ask: Callable[[], Awaitable[T | None]]) -> list[T]:
-    """Return what is asked for as a list of one, or an empty one if there is none."""
+    """Return the result of a call as a list with one item; empty if the result is `None`."""
     found = await ask()
     return [] if found is None else [found]
 
@@ -292,7 +292,7 @@ async def _listed(ask: Callable[[], Awaitable[T | None]]) -> list[T]:
 async def _read_always(
     finder: Finder, place: Place, now: datetime, latest: Sequence[Memory], cache: AlwaysCache | None
 ) -> Always:
-    """Return what is read whatever is said, and keep it if nothing failed."""
+    """Return the memories that every recall of a user reads; keep them if nothing failed."""
     knowledge, part, user_id = finder.knowledge, finder.part, place.user_id
     read = partial(knowledge.list, now=now)
     here = partial(read, user_id, sphere=place.sphere)
@@ -328,9 +328,9 @@ async def _past(
     before: Sequence[Turn],
     known: Sequence[Found],
 ) -> list[Found]:
-    """Return what a question about the past brings, or what was said that may answer any other.
+    """Return episodes and turns for a question about the past, or turns that answer another one.
 
-    `known` is what was found among memories: a question that these answer needs no other words.
+    `known` are the memories found: a question that they answer needs no turns.
     """
     held = {turn.id for turn in before}
     if asks_about_past(asked.text):
@@ -345,7 +345,7 @@ async def _past(
 
 
 def _without_repetitions(hits: Sequence[Found], told: Iterable[str]) -> list[Found]:
-    """Return what was found without short turns that say again what is told or was found before.
+    """Return the hits without short turns that repeat a memory or an earlier hit.
 
     A question stays: what was replied may tell more.
     """
@@ -377,7 +377,7 @@ def _near(hit: Found) -> bool:
 async def recollect(
     finder: Finder, rule: WindowRule, asked: Asked, *, limit: int = MAX_PAST_HITS
 ) -> Past:
-    """Return what was told at the time a text asks about or, if it names none, about its matter."""
+    """Return the talk of the time that a text names, or else about its subject."""
     period = await asyncio.to_thread(find_period, asked.text, asked.now, asked.persona.zone)
     query = _query(asked, limit)
     if period is None:
@@ -399,7 +399,7 @@ async def recollect(
 
 
 async def _said_later(finder: Finder, query: Query, found: Sequence[Found]) -> list[Found]:
-    """Return what was said about the same after the nearest turn: it may have been corrected."""
+    """Return later turns on the subject of the nearest turn, as they may correct it."""
     first = next((hit.item for hit in found if isinstance(hit.item, Turn)), None)
     if first is None:
         return []
@@ -412,7 +412,7 @@ async def _said_later(finder: Finder, query: Query, found: Sequence[Found]) -> l
 
 
 async def _told(finder: Finder, query: Query, past: Past) -> list[Found]:
-    """Return the episodes of a time, in order, and what was said about the matter, then or later.
+    """Return the episodes of a time, in order, and turns on the subject, of that time or later.
 
     What happened is often told some days later, so that turns of the time come first, but not
     alone. If there is neither then, it is not summarised yet, or asked for as a whole.
@@ -437,7 +437,7 @@ async def _told(finder: Finder, query: Query, past: Past) -> list[Found]:
 async def look_everywhere(
     knowledge: "KnowledgeBase", rule: WindowRule, asked: Asked, *, limit: int
 ) -> Past:
-    """Return what `recollect` does; if a text names no time, memories are searched as well."""
+    """Return what `recollect` returns; if a text names no time, search memories as well."""
     finder = Finder(knowledge)
     past = await recollect(finder, rule, asked, limit=limit)
     if past.period is None:

@@ -1,4 +1,4 @@
-"""Excerpts: of what was said at length, the sentences that bear on the present message. Pure."""
+"""Ranking: the worth of memories for a reply, boundaries that hold them back, excerpts. Pure."""
 
 import re
 from collections import Counter
@@ -17,10 +17,10 @@ from souffleur.knowledge.text.plain import single_line
 from souffleur.knowledge.text.sentences import sentences
 
 GAP = "…"
-"""What stands for sentences that are left out."""
+"""The mark for sentences that are left out."""
 
 _SHORT = 80
-"""Characters up to which what somebody quotes is part of what they say."""
+"""Maximum characters of a quotation that is read as the speaker's own words."""
 _QUOTED = re.compile(
     r"```.*?(?:```|\Z)"
     r"|(?:^>[^\n]*(?:\n|\Z))+"
@@ -28,7 +28,7 @@ _QUOTED = re.compile(
     rf"|(?:(?<=[:：])[ \t]*\n|^-{{3,}}[ \t]*\n).{{{_SHORT},}}|(?<=[:：])[【\[].{{{_SHORT},}}",
     re.DOTALL | re.MULTILINE,
 )
-"""What is quoted or pasted: between marks, as code, behind ">", or on the lines after a colon."""
+"""A quoted or pasted text: between marks, as code, behind ">", or on the lines after a colon."""
 
 
 def excerpt(text: str, about: str, fits: Callable[[str], bool], *, strict: bool = False) -> str:
@@ -104,14 +104,13 @@ def leading(text: str, fits: Callable[[str], bool], mark: str = "") -> str:
 IMPORTANCE_WEIGHT = 0.3
 """Weight of how much it would hurt to forget a memory, from 0 to 1, against its relevance."""
 VALUE_WEIGHT = 0.1
-"""Weight of what of its value has not faded, from 0 to 1."""
+"""Weight of the share of a memory's value that has not faded, from 0 to 1."""
 DUE_WEIGHT = 0.3
-"""What is added for a plan or promise that falls due in these days."""
+"""Added for a plan or promise that falls due in these days."""
 IN_FORCE_WEIGHT = 0.2
-"""What is added for a boundary, or a circumstance in force."""
+"""Added for a boundary, or a circumstance in force."""
 MOVING_WEIGHT = 0.1
-"""What is added for what someone aims at, lived through, likes or asked for: unlike a plain fact,
-it colours what they say about other things."""
+"""Added for aims, experiences, likes and requests: unlike plain facts, they colour other talk."""
 LIKELY_WEIGHT = 0.3
 """Weight of being expected by the judge of the turns before."""
 _CALLED = re.compile("([\u30a1-\u30fc\u4e00-\u9fff]{1,4})(?:さん|ちゃん|くん|君|様)")
@@ -124,19 +123,19 @@ _PUT_IN = re.compile(
     "|[话話][题題]|[别別]人|任何|自分",
     re.IGNORECASE,
 )
-"""Words in which boundaries are put, whatever they are about."""
+"""Words that phrase a boundary and tell nothing about its subject."""
 _HIRAGANA = re.compile("[\u3041-\u309f]")
 IN_FORCE = frozenset({Kind.BOUNDARY, Kind.CONTEXT})
 PLAIN = frozenset({Kind.FACT, Kind.RELATIONSHIP, Kind.CONTEXT})
 Guards = dict[str, list[str]]
-"""The boundaries that a message and a memory have in common, by the memory's id; none in the list
-if a boundary speaks of the memory alone."""
+"""For each guarded memory's id, the boundaries that the message raises, too; an empty list if a
+boundary speaks of the memory and the message does not."""
 NONE_KNOWN: Mapping[str, float] = MappingProxyType({})
 PLANS = frozenset({Kind.TODO, Kind.PROMISE, Kind.GOAL, Kind.DECISION})
 MIN_TELLING_LENGTH = 5
-"""Letters of a word that two memories share because they are about the same."""
+"""Minimum letters of a word that can name a subject."""
 MAX_SHARING = 5
-"""Memories with a word or name in common; a word that more share says nothing."""
+"""Maximum memories that share a word or name, for it to name a subject."""
 
 
 def rank(
@@ -228,7 +227,7 @@ def _is_linked(boundary: Memory, memory: Memory) -> bool:
 
 
 def _with_kind(standing: float, memory: Memory, these_days: tuple[datetime, datetime]) -> float:
-    """Return the worth of a memory whatever is said, with what its kind adds to it."""
+    """Return the worth of a memory for any message, with the addition for its kind."""
     kind, end, (low, high) = memory.kind, memory.expires_at, these_days
     if kind in PLANS and end is not None and low <= end < high:
         standing += DUE_WEIGHT
@@ -248,7 +247,7 @@ def _names(memory: Memory) -> set[str]:
 
 
 def _is_telling(term: str) -> bool:
-    """Return whether a term can tell what a memory is about: no number, particle or ending."""
+    """Return whether a term can name a subject: it is no number, particle or ending."""
     if is_spaced(term):
         return len(term) >= MIN_TELLING_LENGTH and term.isalpha()
     return len(term) > 1 and not _HIRAGANA.search(term)

@@ -1,4 +1,4 @@
-"""Rendering of the whispered block: its parts, their lines, and cuts after a sentence."""
+"""Rendering of the whispered block: its parts, their lines, their length in tokens."""
 
 import re
 from bisect import bisect_left
@@ -48,7 +48,7 @@ _AGO = {
 _OWN_WORDS = (Category.FACT, Category.SKILL)
 """Categories whose memories are named by their kind, all others by the category itself."""
 _UNSHOWN = (Category.SYSTEM, Category.PROFILE)
-"""What a persona is, which is not the user's; and the portrait, which is no single memory."""
+"""Definitions of a persona, which are not the user's; the portrait, which is no single memory."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ class Reference:
     id: str
     """The id of the memory."""
     text: str
-    """What it says, on one line."""
+    """The memory's text, on one line."""
     kind: str
     """Its kind if it is a fact or skill, such as preference; else its category, such as episode."""
     age: str
-    """How long ago it was told, in the user's language, such as "3 days ago"."""
+    """The age of the memory, in the user's language, such as "3 days ago"."""
 
 
 def references_to(
@@ -102,7 +102,7 @@ MAX_SIDE_TOKENS = 200
 """Maximum tokens of one side of a raw turn; longer ones are cut to their first sentences."""
 
 MAX_QUOTED_TOKENS = 120
-"""Maximum tokens of what somebody quoted or pasted."""
+"""Maximum tokens of a quoted or pasted text."""
 
 _QUOTED = {"en": "[quoted: {}]", "zh": "【转贴：{}】", "ja": "【引用：{}】"}
 _SAYS = {"en": ": ", "zh": "：", "ja": "："}
@@ -148,7 +148,7 @@ class RenderOptions:
     style: Literal["plain", "grouped"] = "plain"
     """One list of memories, or small headings by kind."""
     message: str = ""
-    """The message that is answered; what was said at length is cut to what bears on it."""
+    """The message that is answered; long turns are cut to the sentences that bear on it."""
     formerly: str = ""
     """Lines with the former names of the two, which older memories use; empty if none."""
 
@@ -291,7 +291,7 @@ def _turn(turn: Turn, options: RenderOptions, count: Count) -> str:
 
 
 def _side(text: str, options: RenderOptions, count: Count) -> str:
-    """Return one side of a turn; of what was quoted in it, what bears on the message."""
+    """Return one side of a turn, its quotations cut to the sentences that bear on the message."""
     frame, about = _QUOTED[options.language], options.message
 
     def cut(part: str, quoted: bool) -> str:

@@ -109,7 +109,7 @@ async def read_memories(
 
 
 def legend(policy: Policy) -> Iterator[tuple[str, str]]:
-    """Yield what values mean under a policy, the highest first.
+    """Yield the values of a policy with their meaning, the highest first.
 
     >>> for value, meaning in legend(COMPANION):
     ...     print(f"{value}: {meaning}")

@@ -1,4 +1,4 @@
-"""Leases: which users this process judges, among several processes at one store."""
+"""Leases: each user is judged by one of several processes at a store."""
 
 import asyncio
 import contextlib

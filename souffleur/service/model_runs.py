@@ -111,7 +111,7 @@ MAX_RUNS_READ = 20
 async def run_contradictions(
     knowledge: "KnowledgeBase", arbiter: "ConflictResolver", options: RunOptions
 ) -> RunResult:
-    """Judge what was learned since the last complete run against what was known before."""
+    """Judge the memories since the last complete run against the earlier ones."""
     since = await _done_until(knowledge, options.user_id)
     work: defaultdict[str, list[ConflictSet]] = defaultdict(list)
     for user_id in await users_with_candidates(knowledge, options.now, since, options.user_id):
@@ -158,7 +158,7 @@ def _items(memories: Sequence[Memory], entries: Mapping[str, LedgerEntry]) -> li
 async def run_boundaries(
     knowledge: "KnowledgeBase", linker: "BoundaryLinker", options: RunOptions
 ) -> RunResult:
-    """Judge what boundaries speak of among the active memories that they were not judged against.
+    """Judge which of the memories that are new to a boundary it speaks of.
 
     A boundary counts once for each request.
     """
@@ -210,7 +210,7 @@ async def run_cues(
 async def _find_work(
     knowledge: "KnowledgeBase", options: RunOptions
 ) -> dict[str, list[list[Memory]]]:
-    """Return what has no cues, by user, in parts that are asked for together."""
+    """Return the memories without cues, by user, in the parts of one request each."""
     together: defaultdict[tuple[str, str, str], list[Memory]] = defaultdict(list)
     for memory in await knowledge.list(options.user_id, now=options.now):
         wanted = not memory.cues and memory.category not in _WITHOUT_CUES

@@ -32,7 +32,7 @@ DUE_PER_PAGE = 100
 async def run_decay(
     knowledge: "KnowledgeBase", options: RunOptions, *, has_reviewer: bool = True
 ) -> RunResult:
-    """Forget or archive what has expired or faded.
+    """Forget or archive memories that have expired or faded.
 
     Without a reviewer, what is due for review and has fallen below the policy's last threshold is
     forgotten as well: it would never be asked about.
@@ -113,12 +113,12 @@ def _day(moment: "datetime | None", zone: "tzinfo") -> str:
 
 
 NEGLECTED_AFTER = timedelta(days=2)
-"""Time for which something may be due, and no run come, before it is told."""
+"""Time that a memory may be due without a run before the host is warned."""
 
 
 @dataclass(frozen=True)
 class Neglect:
-    """What is due by now, and which runs would do it."""
+    """Memories that are long due, and the runs that would handle them."""
 
     memories: int
     """Number of memories that have been due for longer than `NEGLECTED_AFTER`."""
@@ -129,7 +129,7 @@ class Neglect:
 
     @property
     def text(self) -> str:
-        """What it means, and what to do, in two sentences."""
+        """The warning, in two sentences."""
         commands = " and ".join(f"`souffleur run {name}`" for name in self.runs)
         return (
             f"Nothing reviews memories or lets them go: "
@@ -143,7 +143,7 @@ class Neglect:
 async def find_neglect(
     knowledge: "KnowledgeBase", settings: "Settings", now: datetime, *, has_model: bool
 ) -> Neglect | None:
-    """Return what has been due for two days in which no run came that would have looked at it.
+    """Return the memories that were due for two days in which no run handled them.
 
     `None` if there is nothing, if the store is on a server, where a schedule may run beside the
     host, or if `schedule` was set, be it to `False`.
@@ -195,7 +195,7 @@ async def run_purge(knowledge: "KnowledgeBase", options: RunOptions) -> RunResul
 
 
 async def run_report(knowledge: "KnowledgeBase", options: RunOptions) -> RunResult:
-    """Count what is in the store, and what is wrong with it; without words, so it may be kept."""
+    """Count the contents of the store and its faults; without words, so the record may be kept."""
     from souffleur.report.report import health
 
     quality = await measure(knowledge, options.now, user_id=options.user_id)

@@ -100,7 +100,7 @@ class Service:
         return Outbox(spool, lambda turn: journal.record(turn, settings.window_rule))
 
     async def start(self) -> None:
-        """Finish what a crash interrupted, and resume what waits."""
+        """Finish work that a crash interrupted, and resume waiting work."""
         self._loop.use_running()
         await self._recover()
         if self._judges and not self._shared:
@@ -143,12 +143,12 @@ class Service:
         return True
 
     def wake(self, user_id: str) -> None:
-        """Have waiting work of a user done."""
+        """Put a user with waiting work into the queue."""
         if self._judges:
             self._loop.call(self.queue.wake, user_id)
 
     async def judge_now(self, user_id: str) -> None:
-        """Judge the waiting turns of a user, whatever the cadence. Raises what prevents it.
+        """Judge the waiting turns of a user, whatever the cadence. Raises the error that prevents it.
 
         If another process judges this user, wait for it.
         """
@@ -166,7 +166,7 @@ class Service:
         return await self._loop.do(work)
 
     async def do_alone(self, user_id: str, work: Callable[[], Awaitable[T]]) -> T:
-        """Run work while nothing of a user is judged or told."""
+        """Run work while nothing of a user is judged or summarised."""
 
         async def alone() -> T:
             await self._intake.arrived(user_id=user_id)
@@ -207,7 +207,7 @@ class Service:
         return os.getpid() != self._pid
 
     async def break_off(self) -> None:
-        """Stop what a start has begun that failed; what waits is left to the next one."""
+        """Stop the tasks of a start that failed; waiting work is left to the next start."""
         async with AsyncExitStack() as stopping:
             if outbox := self._intake.outbox:
                 stopping.push_async_callback(asyncio.to_thread, outbox.close)
@@ -220,7 +220,7 @@ class Service:
         return self.error_for()
 
     def error_for(self, user_id: str = "") -> str:
-        """Likewise, for one user, whose budget of the day may be used up."""
+        """Return the same for one user, whose budget of the day may be used up."""
         judging = self._parts.endpoints.error if self._judges else ""
         spent = self._parts.budget.trouble_of(user_id) if self._parts.budget else ""
         return joined(judging, spent, self._knowledge.trouble, self._delivery)
@@ -262,7 +262,7 @@ class Service:
         return done and not self._intake.is_late and not self.queue.is_stalled
 
     async def _work_off(self, seconds: float | None) -> bool:
-        """Do what is due, and wait for what other processes do; return `False` if time ran out."""
+        """Do all due work, and wait for other processes; return `False` if time ran out."""
         if not self._judges:
             return await self.queue.drain(seconds)
         loop = asyncio.get_running_loop()
@@ -279,7 +279,7 @@ class Service:
             await self._parts.times.sleep(POLL_SECONDS / 10)
 
     async def _is_work_elsewhere(self) -> bool:
-        """Return whether another process works for a user for whom there is something to do."""
+        """Return whether another process works for a user with waiting work."""
         if not self._shared:
             return False
         for user_id in await self._polling.find_work():
@@ -311,7 +311,7 @@ class Service:
         await self._intake.write_last(self.seconds_left())
 
     async def _warn_of_neglect(self) -> None:
-        """Log to the host's own logger, once, what is due while nothing will ever do it."""
+        """Log to the host's own logger, once, that due runs are never done."""
         from souffleur.service.rule_runs import find_neglect
 
         neglect = await find_neglect(
@@ -324,7 +324,7 @@ class Service:
             logging.getLogger("souffleur").warning("%s", neglect.text)
 
     async def _recover(self) -> None:
-        """Finish what a crash interrupted. Verdicts on a server are left to who judges the user."""
+        """Finish work that a crash interrupted; on a server, not the verdicts of other judges."""
         outbox = self._intake.outbox
         if outbox:
             for order in await self._knowledge.removals.waiting():

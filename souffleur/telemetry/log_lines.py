@@ -1,4 +1,4 @@
-"""Log lines about errors: who it concerns is bound to them, and they hold nothing that was said.
+"""Log lines about errors: the user is bound to them, and they hold no word of the talk.
 
 The text of our own errors quotes no talk and no memory, except that of a recording. Any other may,
 so its line tells its type and where it was raised; its text and traceback are a further line of
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def describe(error: BaseException) -> str:
-    """Return an error on one line, without what was said.
+    """Return an error on one line, without words of the talk.
 
     >>> from souffleur.errors import NotFoundError
     >>> describe(NotFoundError("there is no turn 7")), describe(OSError(28, "No space left"))

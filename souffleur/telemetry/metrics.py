@@ -41,18 +41,18 @@ Ask = Callable[[Callable[[], Awaitable[None]]], "Future[None]"]
 """Runs work in the event loop that judges, from a thread that has none."""
 
 QUICK = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.008, 0.012, 0.02, 0.04, 0.08, 0.15)
-"""Upper bounds in seconds for what waits for the store alone."""
+"""Upper bounds in seconds for work that waits for the store alone."""
 MODERATE = (*QUICK, 0.3, 0.6, 1.0, 2.5, 5.0)
-"""Upper bounds in seconds for what may wait for an embedder."""
+"""Upper bounds in seconds for work that may wait for an embedder."""
 SLOW = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 30.0, 60.0, 120.0, 300.0)
-"""Upper bounds in seconds for what waits for a model."""
+"""Upper bounds in seconds for work that waits for a model."""
 
 Notes = dict[str, Note]
 
 
 @dataclass(frozen=True)
 class Sources:
-    """What gauges are read from."""
+    """The sources of the gauges."""
 
     knowledge: "KnowledgeBase"
     endpoints: "Endpoints"
@@ -96,7 +96,7 @@ class Metrics:
         return generate_latest(self.registry).decode()
 
     def serve(self, port: int, ask: Ask) -> Callable[[], None]:
-        """Serve them on the loopback, and return what ends that.
+        """Serve them on the loopback; return the function that stops serving.
 
         A port that is taken is told to the host's own logger; memory works without metrics.
         """
@@ -171,7 +171,7 @@ class Measures:
 
     @contextmanager
     def __call__(self, what: What, **about: Note) -> Iterator[_Noted]:
-        """Measure what is done within this context."""
+        """Measure the work within this context."""
         noted, error, began = _Noted(about), "", self._steady()
         try:
             yield noted
@@ -309,7 +309,7 @@ async def read_state(knowledge: "KnowledgeBase", now: datetime) -> StoreState:
 
 
 class Gauges:
-    """What is read at each scrape."""
+    """Gauges that are read at each scrape."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def of(name: str, text: str, *labels: str) -> Gauge:
@@ -339,7 +339,7 @@ class Gauges:
             self._memories.labels(kind).set(number)
 
     def show_parts(self, sources: Sources, *, store: bool) -> None:
-        """Show what works, what is left of the budget, and the caches."""
+        """Show which parts work, the rest of the budget, and the caches."""
         endpoints, embedder = sources.endpoints, sources.knowledge.embedder
         self._up.labels("judging").set(sources.has_model and not endpoints.judging.outage)
         broken = endpoints.embedding and endpoints.embedding.outage

@@ -71,7 +71,7 @@ class Spans:
     """A `Watch`."""
 
     def __init__(self, tracer: Tracer, *, content: bool = False) -> None:
-        """With `content`, spans hold what was said: messages, prompts, answers."""
+        """With `content`, spans hold words: messages, prompts, answers."""
         self._tracer = tracer
         self._content = content
         self._observed: OrderedDict[str, SpanContext] = OrderedDict()
@@ -79,7 +79,7 @@ class Spans:
 
     @contextmanager
     def __call__(self, what: What, **about: Note) -> Iterator["_Noted"]:
-        """Trace what is done within this context."""
+        """Trace the work within this context."""
         if what in _PARTS and not get_current_span().is_recording():
             yield _Noted(INVALID_SPAN, self._content)
             return

@@ -31,7 +31,7 @@ def make_metrics(settings: "Settings", times: "TimeSource") -> "Metrics | None":
 
 
 def make_watch(settings: "Settings", metrics: "Metrics | None") -> Watch:
-    """Return what watches the work: nothing, the metrics, traces, or both.
+    """Return the watch of the settings: none, the metrics, the traces, or both.
 
     Raises SettingsError if the package for traces is missing.
     """
@@ -57,7 +57,7 @@ class Together:
 
     @contextmanager
     def __call__(self, what: What, **about: Note) -> Iterator["_All"]:
-        """Have all of them watch what is done within this context."""
+        """Have all of them watch the work within this context."""
         with ExitStack() as stack:
             yield _All([stack.enter_context(watch(what, **about)) for watch in self._watches])
 

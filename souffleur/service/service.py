@@ -148,7 +148,7 @@ class Service:
             self._loop.call(self.queue.wake, user_id)
 
     async def judge_now(self, user_id: str) -> None:
-        """Judge the waiting turns of a user, whatever the cadence. Raises the error that prevents it.
+        """Judge the waiting turns of a user, whatever the cadence. Raises its error.
 
         If another process judges this user, wait for it.
         """

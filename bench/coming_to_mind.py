@@ -38,7 +38,7 @@ from souffleur.knowledge.people import Language, check_zone
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.search.embedder import Embedder
 from souffleur.knowledge.search.words import terms
-from souffleur.knowledge.store.migration import put_memories
+from souffleur.knowledge.store.records import put_memories
 from souffleur.knowledge.turn import Turn, TurnState, turn_point_id
 from souffleur.prompts import render
 from souffleur.recall.compose import Recall

@@ -33,8 +33,8 @@ from souffleur.knowledge.operation import Importance, derive_id
 from souffleur.knowledge.people import check_zone
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.search.embedder import make_embedder
-from souffleur.knowledge.store.migration import put_memories
 from souffleur.knowledge.store.opening import StoreLocation, open_knowledge
+from souffleur.knowledge.store.records import put_memories
 from souffleur.prompts import language_of, render
 from souffleur.replay import StageClock
 from souffleur.service.summaries import Summaries

@@ -30,8 +30,8 @@ from souffleur.knowledge.memory import Evidence, Kind, Memory, Speaker
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.search.embedder import make_embedder
-from souffleur.knowledge.store.migration import put_memories
 from souffleur.knowledge.store.opening import StoreLocation, open_knowledge
+from souffleur.knowledge.store.records import put_memories
 from souffleur.knowledge.turn import Turn, turn_point_id
 
 ZONE = ZoneInfo("Asia/Shanghai")

@@ -22,8 +22,8 @@ from souffleur.knowledge.memory import NARRATIVE, Memory, MemoryState
 from souffleur.knowledge.operation import Change, LedgerEntry, derive_id
 from souffleur.knowledge.plan import category_of
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.store.migration import put_memories
 from souffleur.knowledge.store.opening import Opener
+from souffleur.knowledge.store.records import put_memories
 from souffleur.replay import StageClock
 from souffleur.service.jobs import RUNS
 from souffleur.service.run import RunOptions

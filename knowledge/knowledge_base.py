@@ -75,7 +75,6 @@ from souffleur.knowledge.store.codecs import (
     to_memories,
     to_memory,
 )
-from souffleur.knowledge.store.embedding_anew import fill
 from souffleur.knowledge.store.engine.cache import CachedCollection
 from souffleur.knowledge.store.engine.collection import (
     Between,
@@ -95,7 +94,6 @@ from souffleur.knowledge.store.items import Items
 from souffleur.knowledge.store.labels import has
 from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.reading import read_each, read_matching
-from souffleur.knowledge.store.schema import Progress
 from souffleur.knowledge.store.sessions import Sessions
 from souffleur.knowledge.store.topics import (
     Forgotten,
@@ -105,6 +103,7 @@ from souffleur.knowledge.store.topics import (
     forgotten,
     make_order,
 )
+from souffleur.knowledge.store.upgrade import Progress, fill
 from souffleur.knowledge.turn import Turn, shorten
 from souffleur.knowledge.watching import UNWATCHED, Watch
 from souffleur.knowledge.writer import Writer

@@ -91,13 +91,13 @@ if TYPE_CHECKING:
     from souffleur.knowledge.forgetting.topic import TopicPreview
     from souffleur.knowledge.knowledge_base import KnowledgeBase, Retell
     from souffleur.knowledge.search.embedder import Embedder
-    from souffleur.knowledge.store.backup_file import BackupManifest
+    from souffleur.knowledge.store.backup import BackupManifest
     from souffleur.knowledge.store.erasing import Erased
     from souffleur.knowledge.store.export import Exported
-    from souffleur.knowledge.store.importing import Imported
     from souffleur.knowledge.store.introductions import People
     from souffleur.knowledge.store.opening import Opener
     from souffleur.knowledge.store.topics import Forgotten
+    from souffleur.knowledge.store.transfer import Imported
     from souffleur.notices import Notice
     from souffleur.report.quality import Quality
     from souffleur.service.run import RunOptions, RunResult

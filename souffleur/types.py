@@ -26,12 +26,12 @@ from souffleur.knowledge.people import Everybody as Everybody
 from souffleur.knowledge.policy import DecayRule as DecayRule, Policy as Policy
 from souffleur.knowledge.search.memories import Query as Query
 from souffleur.knowledge.search.periods import Period as Period
-from souffleur.knowledge.store.backup_file import BackupManifest as BackupManifest
+from souffleur.knowledge.store.backup import BackupManifest as BackupManifest
 from souffleur.knowledge.store.erasing import Erased as Erased
 from souffleur.knowledge.store.export import Exported as Exported
-from souffleur.knowledge.store.importing import Imported as Imported
 from souffleur.knowledge.store.introductions import UserSummary as UserSummary
 from souffleur.knowledge.store.topics import Forgotten as Forgotten
+from souffleur.knowledge.store.transfer import Imported as Imported
 from souffleur.knowledge.turn import Turn as Turn, TurnState as TurnState
 from souffleur.lookup import Stats as Stats
 from souffleur.recall.gather import Past as Past

@@ -132,7 +132,7 @@ async def open_store(
     policy, embedder = POLICIES[settings.policy], embedder or settings_embedder(settings, times)
     embedder.watch = watch
     if settings.reembed:
-        from souffleur.knowledge.store.migration import take_over
+        from souffleur.knowledge.store.opening import take_over
 
         await take_over(make_place(settings), embedder)
     require_confirmation = not settings.auto_extract

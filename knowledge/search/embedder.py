@@ -3,7 +3,7 @@
 import asyncio
 import math
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from functools import cache
 from typing import Any
@@ -115,6 +115,11 @@ class Embedder:
         fails, or answers with a wrong number of vectors, another dimension or invalid numbers.
         """
         return await self._vectors(texts, query=False, within=self._timeout)
+
+    async def embed_each(self, texts: Iterable[str]) -> dict[str, tuple[float, ...]]:
+        """Return the vector of each distinct text. Raises EmbedderError as `embed` does."""
+        distinct = list(dict.fromkeys(texts))
+        return dict(zip(distinct, await self.embed(distinct), strict=True))
 
     async def embed_queries(
         self, texts: Sequence[str], *, within: float | None = None

@@ -1,191 +1,199 @@
 """Backup: a whole store is saved to one file, and restored from it to an empty place.
 
-The points are copied as they are, so it does not matter which engine or embedder made them.
+The file is a zip of all records, vectors included, so that no engine or embedder is asked for them:
+
+    points.jsonl    one line a record, see `lines`
+    manifest.json   what the store was made with, what is in the file, and its checksum
 """
 
 import asyncio
+import hashlib
+import io
+import json
 import shutil
-from array import array
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import AsyncExitStack, ExitStack
-from dataclasses import dataclass, replace
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import replace
 from datetime import datetime
+from importlib.metadata import version
 from pathlib import Path
-from uuid import UUID
+from typing import IO, Any
 
-from souffleur.errors import NotFoundError, StoreError
-from souffleur.knowledge.store import schema
-from souffleur.knowledge.store.backup_file import (
-    BackupManifest,
-    BackupWriter,
-    kind_of,
-    read_lines,
-    verify,
-)
+from pydantic import AwareDatetime, ValidationError
+
+from souffleur.errors import FileError, NotFoundError, StoreError
+from souffleur.knowledge.memory import Frozen
+from souffleur.knowledge.store import opening
+from souffleur.knowledge.store.codecs import kind_of
 from souffleur.knowledge.store.engine.checksums import move_collection
-from souffleur.knowledge.store.engine.collection import Collection, Filter, Point, read_pages
+from souffleur.knowledge.store.engine.collection import (
+    POINTS_PER_PAGE,
+    Collection,
+    Filter,
+    Payload,
+    Point,
+)
 from souffleur.knowledge.store.engine.files import locked_folder
-from souffleur.knowledge.store.engine.points import can_match
 from souffleur.knowledge.store.labels import INDEXES
 from souffleur.knowledge.store.ledger import META_ID, Journal
-from souffleur.knowledge.store.opening import (
-    StoreLocation,
-    check_empty,
-    open_both,
-    open_collections,
-    remove_collections,
-    stored_dimension,
+from souffleur.knowledge.store.lines import Line, decode_line, whole_file
+from souffleur.knowledge.store.opening import StoreLocation
+from souffleur.knowledge.store.records import Numbers, Part, walk
+from souffleur.knowledge.store.upgrade import Progress, check_schema, no_progress
+
+FORMAT = 1
+"""Version of the file's format; the schema of the records has its own, in `made_with`."""
+POINTS, MANIFEST = "points.jsonl", "manifest.json"
+MAX_LINE = 128 << 20
+"""Bytes of a line: a turn has two messages, and the proxy takes replies of 64 MB."""
+MAX_MANIFEST = 1 << 20
+"""Bytes of the manifest."""
+MAX_DIMENSION = 65_536
+"""The largest dimension that the engine takes."""
+
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    KeyError,
+    TypeError,
+    ValueError,  # also of JSON, base64 and UTF-8
+    NotImplementedError,
+    RuntimeError,
+    AttributeError,
 )
-from souffleur.knowledge.store.processes.numbers import Numbers
-
-POINTS_PER_PAGE = 256
-"""Number of points read at once."""
+"""The errors that reading a damaged file may raise."""
 
 
-@dataclass(frozen=True)
-class Copied:
-    """A part of a copy."""
+class BackupManifest(Frozen):
+    """What is in a backup."""
 
-    collection: str
-    """The name of the collection."""
-    points: Sequence[Point]
-    """Points; one that was in an earlier part replaces that."""
-    again: Sequence[str] = ()
-    """The ids of what was in an earlier part, and was replaced or deleted meanwhile."""
-    gone: Sequence[str] = ()
-    """Those of them that were deleted."""
+    format: int = FORMAT
+    """The version of the file's format."""
+    made_at: AwareDatetime
+    """When it was made."""
+    made_by: str
+    """The version of Souffleur that made it."""
+    made_with: dict[str, Any]
+    """What the store was made with: schema, embedder, dimension, policy."""
+    counts: dict[str, int]
+    """The number of records by kind: memory, turn, entry, session, …"""
+    size: int
+    """Bytes of `points.jsonl`, unpacked."""
+    sha256: str
+    """The checksum of `points.jsonl`."""
 
-
-async def copies(
-    collections: Sequence[Collection],
-    journal: Journal,
-    wanted: Filter,
-    *,
-    vectors: bool = False,
-) -> AsyncIterator[Copied]:
-    """Yield the wanted points, page by page, by their ids; then those written meanwhile.
-
-    `wanted` may hold no ranges. What this process writes during the copy is read again in one go at
-    the end; what other processes write to a Qdrant server meanwhile may be in it in part. Raises
-    StoreError.
-    """
-    with ExitStack() as noting:
-        each = [
-            _Copy(one, wanted, noting.enter_context(one.changes.noted())) for one in collections
-        ]
-        for copy in each:
-            pages = read_pages(copy.collection, wanted, size=POINTS_PER_PAGE, vectors=vectors)
-            async for page in pages:
-                copy.note(page)
-                yield Copied(copy.collection.schema.name, page)
-        with journal.lock:  # no thread observes a turn meanwhile
-            while any(copy.written for copy in each):
-                for copy in each:
-                    await copy.read_again(vectors=vectors)
-    for copy in each:
-        if copy.named:
-            yield copy.last()
+    @property
+    def dimension(self) -> int:
+        """The dimension of the dense vectors."""
+        dimension: int = self.made_with["dimension"]
+        return dimension
 
 
-class _Copy:
-    """What was copied of a collection, and written meanwhile."""
+class _Contents:
+    """The kinds of the records in `points.jsonl`, with its size in bytes and its checksum."""
 
-    def __init__(self, collection: Collection, wanted: Filter, written: set[str]) -> None:
-        self.collection = collection
-        self.written = written
-        self.named: set[str] = set()
-        self._wanted = wanted
-        self._latest: dict[str, Point] = {}
-        self._seen = array("Q")  # eight bytes a point, so that many need no memory
+    def __init__(self) -> None:
+        self.size = 0
+        self._kinds: dict[tuple[str, str], str] = {}
+        self._sum = hashlib.sha256()
 
-    def note(self, points: Iterable[Point]) -> None:
-        """Note which points were copied."""
-        self._seen.extend(_key(point.id) for point in points)
+    def note_bytes(self, lines: bytes) -> None:
+        """Note some of the file's bytes."""
+        self._sum.update(lines)
+        self.size += len(lines)
 
-    async def read_again(self, *, vectors: bool) -> None:
-        """Read what was written since it was last read."""
-        ids = sorted(self.written)
-        self.written.clear()
-        self.named.update(ids)
-        for id in ids:
-            self._latest.pop(id, None)
-        for first in range(0, len(ids), POINTS_PER_PAGE):
-            page = ids[first : first + POINTS_PER_PAGE]
-            for point in await self.collection.get(page, vectors=vectors):
-                if can_match(self._wanted, point.payload):
-                    self._latest[point.id] = point
+    def note(self, collection: str, id: str, payload: Payload | None) -> None:
+        """Note a record, or that it was deleted. Raises KeyError if it was not there."""
+        if payload is None:
+            del self._kinds[collection, id]
+        else:
+            self._kinds[collection, id] = kind_of(collection, payload)
 
-    def last(self) -> Copied:
-        """Return what was written meanwhile."""
-        keys = {_key(id): id for id in self.named}
-        again = sorted({keys[key] for key in self._seen if key in keys})
-        gone = [id for id in again if id not in self._latest]
-        points = [self._latest[id] for id in sorted(self._latest)]
-        return Copied(self.collection.schema.name, points, again, gone)
-
-
-def _key(id: str) -> int:
-    return UUID(id).int >> 64
-
-
-Step = Callable[[int, int], None]
-"""Is called with the number of points that are done, and the total."""
-
-
-def _silently(done: int, total: int) -> None:
-    """Tell nobody."""
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The fields `counts`, `size` and `sha256` of the manifest."""
+        counts = dict(sorted(Counter(self._kinds.values()).items()))
+        return {"counts": counts, "size": self.size, "sha256": self._sum.hexdigest()}
 
 
 async def save(
-    memories: Collection, journal: Journal, file: Path, *, now: datetime, step: Step = _silently
+    memories: Collection,
+    journal: Journal,
+    file: Path,
+    *,
+    now: datetime,
+    step: Progress = no_progress,
 ) -> BackupManifest:
-    """Save a store to a file; it may be used meanwhile.
+    """Save a store to a file; it may be used meanwhile, see `records.walk`.
 
-    What this process writes during the copy is copied again at the end, in one go, so that the file
-    holds the store as it was at that moment. What other processes write to a Qdrant server
-    meanwhile may be in it in part. Raises FileError, NotFoundError if the store is new.
+    The file takes its place when it was read back. Raises FileError, NotFoundError if the store
+    is new.
     """
     collections = (journal.collection, memories)
     made_with = await journal.meta()
     if made_with is None:
         raise NotFoundError("there is nothing to back up: the store is empty")
     total, done = sum([await one.count(Filter()) for one in collections]), 0
-    with BackupWriter(file) as writer:
-        async for part in copies(collections, journal, Filter(), vectors=True):
-            await asyncio.to_thread(writer.write, part.collection, part.points, part.gone)
-            done += len(part.points) - len(part.again)
-            step(done, max(done, total))
-        return await asyncio.to_thread(writer.finish, made_with, now)
+    with whole_file(file, "backup", _is_backup) as part:
+        contents = _Contents()
+        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+            with archive.open(POINTS, "w", force_zip64=True) as points:
+                async for some in walk(collections, journal, Filter(), vectors=True):
+                    await asyncio.to_thread(_add, points, contents, some)
+                    done += len(some.points) - len(some.again)
+                    step(done, max(done, total))
+            manifest = BackupManifest(
+                made_at=now, made_by=version("souffleur"), made_with=made_with, **contents.summary
+            )
+            archive.writestr(MANIFEST, manifest.model_dump_json(indent=2))
+        await asyncio.to_thread(verify, part)
+    return manifest
+
+
+def _add(points: IO[bytes], contents: _Contents, part: Part) -> None:
+    lines = part.lines
+    points.write(lines)
+    contents.note_bytes(lines)
+    for one in part.points:
+        contents.note(part.collection, one.id, one.payload)
+    for id in part.gone:
+        contents.note(part.collection, id, None)
 
 
 async def save_store(
-    location: StoreLocation, file: Path, *, now: datetime, step: Step = _silently
+    location: StoreLocation, file: Path, *, now: datetime, step: Progress = no_progress
 ) -> BackupManifest:
     """Save the store at a location, which no other process may have open.
 
     Raises NotFoundError if there is none, StoreBusyError if it is in use, FileError.
     """
-    dimension = await stored_dimension(location)
+    dimension = await opening.stored_dimension(location)
     if dimension is None:
         raise NotFoundError(f"there is no store at {location}: set SOUFFLEUR_PATH to the one meant")
     async with AsyncExitStack() as closing:
-        memories, journal = await open_collections(location, dimension, closing)
+        memories, journal = await opening.open_collections(location, dimension, closing)
         return await save(memories, Journal(journal, last_seq=0), file, now=now, step=step)
 
 
-async def restore(file: Path, target: StoreLocation, *, step: Step = _silently) -> BackupManifest:
+async def restore(
+    file: Path, target: StoreLocation, *, step: Progress = no_progress
+) -> BackupManifest:
     """Restore a backup to an empty place; the file is read to its end before anything is written.
 
     A folder shows the store only when all of it is there. Raises FileError if the file is
     damaged, StoreMismatchError if `target` is not empty or a newer version made the backup.
     """
     manifest = await asyncio.to_thread(verify, file)
-    schema.check(manifest.made_with.get("schema"), f"{file}, by Souffleur {manifest.made_by},")
+    check_schema(manifest.made_with.get("schema"), f"{file}, by Souffleur {manifest.made_by},")
     if target.url or target.folder is None:
         await _make_room(target, manifest.dimension)
         async with AsyncExitStack() as closing:
-            both = await open_collections(target, manifest.dimension, closing)
-            await check_empty(*both, target)
+            both = await opening.open_collections(target, manifest.dimension, closing)
+            await opening.check_empty(*both, target)
             await _fill(both, file, manifest, step)
     else:
         with locked_folder(target.folder):
@@ -195,26 +203,28 @@ async def restore(file: Path, target: StoreLocation, *, step: Step = _silently) 
 
 async def _make_room(target: StoreLocation, dimension: int) -> None:
     """Remove the empty collections of a server that were made for another embedder."""
-    stored = await stored_dimension(target)
+    stored = await opening.stored_dimension(target)
     if stored not in (None, dimension):
         async with AsyncExitStack() as closing:
-            await check_empty(*await open_collections(target, stored, closing), target)
-        await remove_collections(target)
+            both = await opening.open_collections(target, stored, closing)
+            await opening.check_empty(*both, target)
+        await opening.remove_collections(target)
 
 
 async def _restore_folder(
-    file: Path, target: StoreLocation, folder: Path, manifest: BackupManifest, step: Step
+    file: Path, target: StoreLocation, folder: Path, manifest: BackupManifest, step: Progress
 ) -> None:
-    stored = await stored_dimension(target)
+    stored = await opening.stored_dimension(target)
     if stored is not None:
         async with AsyncExitStack() as closing:
-            await check_empty(*await open_both(target, stored, closing), target)
+            both = await opening.open_both(target, stored, closing)
+            await opening.check_empty(*both, target)
     making = folder / ".restoring"
     shutil.rmtree(making, ignore_errors=True)  # of a restore that was killed
     try:
         async with AsyncExitStack() as closing:
             place = replace(target, folder=making)
-            both = await open_both(place, manifest.dimension, closing)
+            both = await opening.open_both(place, manifest.dimension, closing)
             await _fill(both, file, manifest, step)
         for name in INDEXES:
             move_collection(making / name, folder / name)
@@ -223,9 +233,9 @@ async def _restore_folder(
 
 
 async def _fill(
-    both: tuple[Collection, Collection], file: Path, manifest: BackupManifest, step: Step
+    both: tuple[Collection, Collection], file: Path, manifest: BackupManifest, step: Progress
 ) -> None:
-    """Write all points; what makes it a store comes last."""
+    """Write all records as they are; the record that makes it a store comes last."""
     collections = {one.schema.name: one for one in both}
     pages: dict[str, dict[str, Point]] = {name: {} for name in collections}
     total, done, meta = sum(manifest.counts.values()), 0, None
@@ -265,3 +275,85 @@ async def _check_counts(collections: dict[str, Collection], manifest: BackupMani
         await collection.flush()
         if await collection.count(Filter()) != expected[name]:
             raise StoreError(f"not all {name} were written: delete what is there, and try again")
+
+
+def verify(file: Path) -> BackupManifest:
+    """Read a whole backup and return its manifest.
+
+    Raises FileError if it is damaged or of another version, NotFoundError if there is none.
+    """
+    manifest, contents = _read_manifest(file), _Contents()
+    with _opened(file) as archive:
+        if archive.getinfo(POINTS).file_size != manifest.size:
+            raise _damaged(file)
+        for line in _lines(archive):
+            contents.note_bytes(line)
+            collection, id, point = decode_line(line, manifest.dimension)
+            contents.note(collection, id, None if point is None else point.payload)
+    found = contents.summary
+    if any(getattr(manifest, name) != value for name, value in found.items()):
+        raise _damaged(file)
+    return manifest
+
+
+def read_lines(file: Path) -> Iterator[Line]:
+    """Yield the lines of a backup in order. Raises FileError if it is damaged."""
+    with _opened(file) as archive:
+        yield from map(decode_line, _lines(archive))
+
+
+def _lines(archive: zipfile.ZipFile) -> Iterator[bytes]:
+    """Yield the lines of all records. Raises ValueError for one that is too long."""
+    packed: Any = archive.open(POINTS)
+    with io.BufferedReader(packed) as lines:
+        while line := lines.readline(MAX_LINE + 1):
+            if len(line) > MAX_LINE:
+                raise ValueError("the line is too long")
+            yield line
+
+
+def _read_manifest(file: Path) -> BackupManifest:
+    with _opened(file) as archive:
+        with archive.open(MANIFEST) as manifest_file:
+            fields = json.loads(manifest_file.read(MAX_MANIFEST))
+        found = fields["format"]
+    if found != FORMAT:
+        raise FileError(
+            f"{file} is a backup of format {found} and this version reads {FORMAT}: restore it "
+            "with the version of Souffleur that made it, or with a later one"
+        )
+    try:
+        manifest = BackupManifest.model_validate(fields)
+    except ValidationError:
+        raise _damaged(file) from None
+    dimension = manifest.made_with.get("dimension")
+    if not isinstance(dimension, int) or not 0 < dimension <= MAX_DIMENSION:
+        raise _damaged(file)
+    return manifest
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[zipfile.ZipFile]:
+    try:
+        begun = file.open("rb")
+    except FileNotFoundError:
+        raise NotFoundError(f"there is no backup at {file}") from None
+    except OSError as error:
+        raise FileError(f"{file} cannot be read: {error.strerror}") from None
+    try:
+        with begun, zipfile.ZipFile(begun) as archive:
+            yield archive
+    except _DAMAGE as error:
+        raise _damaged(file) from error
+
+
+def _damaged(file: Path) -> FileError:
+    return FileError(f"{file} is no whole backup, so nothing was done: take another one")
+
+
+def _is_backup(file: Path) -> bool:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return {POINTS, MANIFEST} <= set(archive.namelist())
+    except zipfile.BadZipFile:
+        return False

@@ -167,6 +167,15 @@ def to_entry(point: Point) -> LedgerEntry:
     return read(point, LedgerEntry, derived=_ENTRY_DERIVED)
 
 
+def kind_of(collection: str, payload: Payload) -> str:
+    """Return the kind of a record: `memory`, or its type in the journal.
+
+    >>> kind_of("memories", {"type": "odd"}), kind_of("journal", {"type": "turn"})
+    ('memory', 'turn')
+    """
+    return "memory" if collection == "memories" else str(payload.get("type"))
+
+
 def seq_of(point: Point) -> tuple[int, int]:
     """Return the place of a turn or entry, and of an entry its position in the verdict."""
     seq, position = point.payload.get("seq"), point.payload.get("position")

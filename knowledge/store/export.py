@@ -9,8 +9,6 @@ What was written during the export comes once more, later in the file: of the re
 names only the last one counts, and none if the last has no payload.
 """
 
-import os
-import tempfile
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -19,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, Literal
+from typing import Literal
 
 from pydantic import AwareDatetime, ValidationError
 
@@ -32,21 +30,14 @@ from souffleur.knowledge.people import Person, PersonaCard, person_id, persona_i
 from souffleur.knowledge.policy import POLICIES
 from souffleur.knowledge.preferences import Preferences, preferences_id
 from souffleur.knowledge.session import Segment, Session, segment_id, session_point_id
-from souffleur.knowledge.store import schema, topics as removal
-from souffleur.knowledge.store.backup import Copied, copies
-from souffleur.knowledge.store.backup_file import (
-    Line,
-    decode_line,
-    encode_line,
-    kind_of,
-    sync_folder,
-)
-from souffleur.knowledge.store.engine.collection import Collection, Condition, Filter, OneOf, Point
+from souffleur.knowledge.store import topics
+from souffleur.knowledge.store.codecs import kind_of
+from souffleur.knowledge.store.engine.collection import Collection, Filter, OneOf, Point
 from souffleur.knowledge.store.erasing import runs_for
 from souffleur.knowledge.store.ledger import Journal
-from souffleur.knowledge.store.migration import unembedded
-from souffleur.knowledge.store.processes.numbers import Highest
-from souffleur.knowledge.store.repair import record_of
+from souffleur.knowledge.store.lines import Line, decode_line, whole_file
+from souffleur.knowledge.store.records import Highest, Part, record_of, unembedded, walk
+from souffleur.knowledge.store.upgrade import check_schema
 from souffleur.knowledge.turn import Turn, turn_point_id
 from souffleur.knowledge.undo import undo_id_of
 
@@ -126,14 +117,15 @@ async def export_lines(
     lines = 0
     unsaid = await find_hidden(journal, user_id)
     async for whole in _parts(collections, journal, user_id, wanted):
-        part = replace(whole, points=unsaid.without_hidden(whole.points))
+        bare = (unembedded(one) for one in unsaid.without_hidden(whole.points))
+        part = replace(whole, points=list(bare))
         known = set(part.again)
         counts.update(
             kind_of(part.collection, one.payload) for one in part.points if one.id not in known
         )
         again += part.again
         lines += len(part.points) + len(part.gone)
-        yield _records(part)
+        yield part.lines
     end = ExportEnd(lines=lines, counts=dict(sorted(counts.items())), again=tuple(again))
     yield _line(end)
 
@@ -145,32 +137,11 @@ async def export_file(
 
     Raises FileError if the file cannot be made there, and what `export_lines` raises.
     """
-    with _made_whole(file) as out:
-        lines = b""
+    lines = b""
+    with whole_file(file, "export", is_export) as part, part.open("wb") as out:
         async for lines in export_lines(memories, journal, user_id, now=now):
             out.write(lines)
     return Exported(user_id=user_id, counts=ExportEnd.model_validate_json(lines).counts)
-
-
-@contextmanager
-def _made_whole(file: Path) -> Iterator[IO[bytes]]:
-    """Yield what to write to; a former export is replaced at the end, if nothing went wrong."""
-    if not file.parent.is_dir():
-        raise FileError(f"there is no folder {file.parent}: make it, or name another one")
-    if file.exists() and not (file.is_file() and is_export(file)):
-        raise FileError(f"{file} exists and is no export: name another file")
-    handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)
-    try:
-        with os.fdopen(handle, "wb") as out:
-            yield out
-            out.flush()
-            os.fsync(out.fileno())
-        Path(name).replace(file)
-    except OSError as error:
-        raise FileError(f"{file} cannot be written: {error.strerror}") from None
-    finally:
-        Path(name).unlink(missing_ok=True)
-    sync_folder(file.parent)
 
 
 def is_export(file: Path) -> bool:
@@ -183,24 +154,16 @@ def is_export(file: Path) -> bool:
 
 
 def _wanted(user_id: str | None) -> Filter:
-    owner: tuple[Condition, ...] = user_conditions(user_id)
-    return Filter(owner, (OneOf("type", MACHINERY),))
+    return Filter(user_conditions(user_id), (OneOf("type", MACHINERY),))
 
 
 async def _parts(
     collections: Sequence[Collection], journal: Journal, user_id: str | None, wanted: Filter
-) -> AsyncIterator[Copied]:
-    async for part in copies(collections, journal, wanted):
+) -> AsyncIterator[Part]:
+    async for part in walk(collections, journal, wanted):
         yield part
     if user_id and (runs := await runs_for(journal, user_id)):
-        yield Copied(journal.collection.schema.name, runs)
-
-
-def _records(part: Copied) -> bytes:
-    bare = (unembedded(Point(one.id, one.payload)) for one in part.points)
-    lines = [encode_line(part.collection, one.id, one) for one in bare]
-    lines += [encode_line(part.collection, id, None) for id in part.gone]
-    return b"".join(line + b"\n" for line in lines)
+        yield Part(journal.collection.schema.name, runs)
 
 
 def _line(model: Frozen) -> bytes:
@@ -279,7 +242,7 @@ def _head(file: Path, line: tuple[int, bytes]) -> ExportHead:
         )
     if head.policy not in POLICIES:
         raise FileError(f"{file} follows the policy {head.policy!r}, which is not known here")
-    schema.check(head.schema_version, f"{file}, by Souffleur {head.made_by},")
+    check_schema(head.schema_version, f"{file}, by Souffleur {head.made_by},")
     return head
 
 
@@ -304,7 +267,7 @@ def _checked(file: Path, number: int, line: bytes) -> Line:
     if collection not in ("memories", "journal") or not is_id(id):
         raise _wrong(file, number, "this is no record of an export")
     if point is None:
-        return collection, id, None
+        return Line(collection, id, None)
     if point.payload.get("type") in MACHINERY and collection == "journal":
         raise _wrong(file, number, "such a record is in no export")
     try:
@@ -315,7 +278,7 @@ def _checked(file: Path, number: int, line: bytes) -> Line:
         raise _wrong(
             file, number, "its id is that of another record: users and ids cannot be edited"
         )
-    return collection, id, point
+    return Line(collection, id, point)
 
 
 def _wrong(file: Path, number: int, why: str) -> FileError:
@@ -341,7 +304,7 @@ def _id_of(record: object) -> str:
             return segment_id(session, record.number)
         case LedgerEntry(undoes=str(undone)):
             return undo_id_of(undone)
-        case LedgerEntry(op=removal.PURGE):
+        case LedgerEntry(op=topics.PURGE):
             return record.verdict_id
         case LedgerEntry():
             return entry_id(record.verdict_id, record.position)

@@ -1,10 +1,11 @@
 """The store: where its two collections are, how they are opened, and what they were made with."""
 
 from collections.abc import Awaitable, Callable, Sequence, Set as AbstractSet
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from loguru import logger
 from pydantic import SecretStr
 
 from souffleur.errors import EmbedderError, StoreError, StoreMismatchError
@@ -13,7 +14,6 @@ from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.addresses import bare_address
 from souffleur.knowledge.privacy.groups import NEVER_KEPT, Group
 from souffleur.knowledge.search.embedder import Embedder
-from souffleur.knowledge.store import schema
 from souffleur.knowledge.store.engine.collection import (
     Collection,
     CollectionSchema,
@@ -25,6 +25,13 @@ from souffleur.knowledge.store.engine.files import locked_folder
 from souffleur.knowledge.store.engine.watched import watched
 from souffleur.knowledge.store.labels import INDEXES, SERVER_INDEXES
 from souffleur.knowledge.store.ledger import Journal
+from souffleur.knowledge.store.upgrade import (
+    REEMBEDDING,
+    SCHEMA,
+    bring_up,
+    check_schema,
+    queue_turns,
+)
 from souffleur.knowledge.watching import UNWATCHED, Watch
 
 
@@ -77,8 +84,8 @@ async def open_knowledge(
         journal = await Journal.open(talk)
         await _check_whole(memories, journal, location)
         made_with = await _check_made_with(journal, location, embedder, dimension, policy)
-        if made_with["schema"] < schema.SCHEMA:
-            await schema.bring_up(memories, journal)
+        if made_with["schema"] < SCHEMA:
+            await bring_up(memories, journal)
         embedder.assume(dimension, made_with.get("floor"))
         if watch is not UNWATCHED:
             memories, journal.collection = watched(memories, watch), watched(talk, watch)
@@ -219,7 +226,7 @@ async def _check_made_with(
     made_with = await journal.meta()
     if made_with is None:
         made_with = {
-            "schema": schema.SCHEMA,
+            "schema": SCHEMA,
             "embedder": embedder.name,
             "dimension": dimension,
             "policy": policy.name,
@@ -227,7 +234,7 @@ async def _check_made_with(
         }
         await journal.set_meta(made_with)
         return made_with
-    schema.check(made_with["schema"], f"The store at {location}")
+    check_schema(made_with["schema"], f"The store at {location}")
     if made_with["embedder"] != embedder.name:
         raise StoreMismatchError(
             f"The store at {location} was made with the embedder {made_with['embedder']!r}, not "
@@ -241,3 +248,47 @@ async def _check_made_with(
             "policy with `souffleur store migrate NEW_PATH`."
         )
     return made_with
+
+
+async def take_over(location: StoreLocation, embedder: Embedder) -> bool:
+    """Drop the vectors of a store if another embedder made them; return whether it was so.
+
+    Nobody else may have the store open. May be killed at any moment, and done again. Raises
+    StoreBusyError, StoreError, EmbedderError.
+    """
+    if await stored_dimension(location) is None:
+        return False
+    dimension = await embedder.find_dimension()
+    folder = None if location.url else location.folder
+    with locked_folder(folder) if folder else nullcontext():
+        if not await _begin_reembedding(location, embedder.name, dimension):
+            return False
+        for name in INDEXES:
+            await resize_vectors(location, name, dimension)
+        async with AsyncExitStack() as closing:
+            journal = await _open_journal(location, dimension, closing)
+            made = {"embedder": embedder.name, "dimension": dimension, "floor": embedder.floor}
+            await journal.note_meta(made)
+    logger.info("the store is embedded anew by {}", embedder.name)
+    return True
+
+
+async def _begin_reembedding(location: StoreLocation, name: str, dimension: int) -> bool:
+    """Note who takes over; return whether the store is another embedder's."""
+    stored = await stored_dimension(location, "journal") or dimension
+    async with AsyncExitStack() as closing:
+        journal = await _open_journal(location, stored, closing)
+        made_with = await journal.meta()
+        if made_with is None or made_with["embedder"] == name:
+            return False
+        await queue_turns(journal.collection)
+        await journal.note_meta({REEMBEDDING: {"to": name}})
+        return True
+
+
+async def _open_journal(
+    location: StoreLocation, dimension: int, closing: AsyncExitStack
+) -> Journal:
+    collection = await open_collection(location, "journal", dimension)
+    closing.push_async_callback(collection.close)
+    return Journal(collection, last_seq=0)

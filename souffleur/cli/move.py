@@ -16,9 +16,9 @@ from souffleur.cli.options import ME, AsJson, User, Yes
 if TYPE_CHECKING:
     from souffleur.cli.memory import Memory
     from souffleur.integrations.mirror.mirror import Mirror, Synced
-    from souffleur.knowledge.store.backup_file import BackupManifest
+    from souffleur.knowledge.store.backup import BackupManifest
     from souffleur.knowledge.store.export import Exported
-    from souffleur.knowledge.store.importing import Imported
+    from souffleur.knowledge.store.transfer import Imported
 
 _NOUNS = {
     "memory": ("memory", "memories"),
@@ -197,7 +197,7 @@ def migrate(
 
 async def _migrate(to: str) -> int:
     from souffleur.knowledge.policy import POLICIES
-    from souffleur.knowledge.store.migration import copy_store
+    from souffleur.knowledge.store.transfer import copy_store
     from souffleur.settings import load_settings
     from souffleur.wiring import make_place, settings_embedder
 

@@ -23,9 +23,9 @@ from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.memory import Category, Kind, MemoryState
 from souffleur.knowledge.operation import Importance, LedgerEntry, is_id
 from souffleur.knowledge.search.memories import Scope
-from souffleur.knowledge.store.backup_file import BackupManifest
+from souffleur.knowledge.store.backup import BackupManifest
 from souffleur.knowledge.store.export import Exported
-from souffleur.knowledge.store.importing import Imported
+from souffleur.knowledge.store.transfer import Imported
 from souffleur.knowledge.text.plain import mend
 from souffleur.lookup import check_limit, pick
 from souffleur.messages import Messages, read_messages

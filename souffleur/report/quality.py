@@ -34,7 +34,7 @@ from souffleur.knowledge.store.engine.collection import (
     read_pages,
 )
 from souffleur.knowledge.store.reading import READ_AT_ONCE
-from souffleur.knowledge.store.repair import why_unreadable
+from souffleur.knowledge.store.records import why_unreadable
 from souffleur.knowledge.store.runs.run_log import RunRecord, latest
 from souffleur.knowledge.turn import TurnState
 

@@ -19,7 +19,7 @@ from souffleur.knowledge.operation import Importance, LedgerEntry
 from souffleur.knowledge.people import Person, PersonaCard, sphere_of
 from souffleur.knowledge.search.browsing import Wanted
 from souffleur.knowledge.store.export import export_lines
-from souffleur.knowledge.store.importing import Imported
+from souffleur.knowledge.store.transfer import Imported
 from souffleur.lookup import READABLE
 from souffleur.server.access import (
     AgentId,

@@ -5,9 +5,9 @@ from pathlib import Path
 from pydantic import Field
 
 from souffleur.integrations.importers.arriving import ImportSource
-from souffleur.knowledge.store.backup_file import BackupManifest
+from souffleur.knowledge.store.backup import BackupManifest
 from souffleur.knowledge.store.export import Exported
-from souffleur.knowledge.store.importing import Imported
+from souffleur.knowledge.store.transfer import Imported
 from souffleur.server.access import Memory
 from souffleur.server.table import INSPECTION, Body, Id
 from souffleur.server.table_routes import make_router

@@ -27,7 +27,7 @@ from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.operation import Add, Update
 from souffleur.knowledge.portrait_rule import forgotten_in, without_forgotten
 from souffleur.knowledge.session import Segment, SegmentState
-from souffleur.knowledge.store.migration import put_memories
+from souffleur.knowledge.store.records import put_memories
 from tests.build import NOW, days, memory, turn, verdict
 from tests.scripted import SMALL_TALK, Answer, Scripted, episode, portrait
 from tests.stores import base_of

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.search.embedder import make_embedder
-from souffleur.knowledge.store.migration import take_over
-from souffleur.knowledge.store.opening import StoreLocation, open_knowledge
+from souffleur.knowledge.store.opening import StoreLocation, open_knowledge, take_over
 
 NEW = "hash:32"
 """The embedder that takes over."""

@@ -8,10 +8,9 @@ import pytest
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.search.embedder import make_embedder
 from souffleur.knowledge.store.codecs import to_memory
-from souffleur.knowledge.store.embedding_anew import KEY
 from souffleur.knowledge.store.engine.collection import Filter, read_pages
 from souffleur.knowledge.store.opening import StoreLocation, open_knowledge
-from souffleur.knowledge.store.schema import SCHEMA
+from souffleur.knowledge.store.upgrade import REEMBEDDING, SCHEMA
 from tests.build import fill, memory, open_base, turn
 from tests.faults.renewing import NEW
 from tests.faults.test_kill_runs import live
@@ -52,5 +51,5 @@ async def test_a_killed_renewal_is_gone_on_with(tmp_path: Path, kills: int) -> N
     assert await base.journal.turns() == said
     meta = await base.journal.meta() or {}
     assert (meta["schema"], meta["embedder"], meta["dimension"]) == (SCHEMA, NEW, 32)
-    assert KEY not in meta
+    assert REEMBEDDING not in meta
     await base.close()

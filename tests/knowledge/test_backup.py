@@ -18,14 +18,14 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import MemoryState
 from souffleur.knowledge.operation import Forget
 from souffleur.knowledge.portrait_rule import PortraitStatus
-from souffleur.knowledge.store.backup import restore, save, save_store
-from souffleur.knowledge.store.backup_file import (
+from souffleur.knowledge.store.backup import (
     MANIFEST,
     POINTS,
     BackupManifest,
-    decode_line,
-    encode_line,
     read_lines,
+    restore,
+    save,
+    save_store,
     verify,
 )
 from souffleur.knowledge.store.engine.collection import (
@@ -39,6 +39,7 @@ from souffleur.knowledge.store.engine.collection import (
 from souffleur.knowledge.store.engine.server import ServerCollection
 from souffleur.knowledge.store.labels import INDEXES
 from souffleur.knowledge.store.ledger import Journal
+from souffleur.knowledge.store.lines import decode_line, encode_line
 from souffleur.knowledge.store.opening import (
     StoreLocation,
     open_collections,

@@ -11,7 +11,8 @@ from souffleur.knowledge.operation import ActorKind, Add, Boost, Update
 from souffleur.knowledge.policy import COMPANION, EVERBOT
 from souffleur.knowledge.search.embedder import make_embedder
 from souffleur.knowledge.search.memories import Query, Scope
-from souffleur.knowledge.store.migration import carried, copy_store
+from souffleur.knowledge.store.records import converted
+from souffleur.knowledge.store.transfer import copy_store
 from tests.build import NOW, memory, open_base, turn, verdict
 from tests.place import located
 
@@ -89,7 +90,7 @@ async def test_nothing_to_copy_is_a_plain_error(tmp_path: Path) -> None:
 def test_by_another_policy_importance_is_to_scale_and_due_anew() -> None:
     """1.5 of 3 becomes 0.5 of 1, with the new rule's grace, and is due when the new rule says."""
     before = memory(importance=1.5)
-    after = carried(before, COMPANION, EVERBOT)
+    after = converted(before, COMPANION, EVERBOT)
     assert (after.importance, after.grace_days) == (0.5, 7)
     assert (after.due_at, after.due_for) == decay.due(after, EVERBOT)
-    assert carried(before, COMPANION, COMPANION) == before
+    assert converted(before, COMPANION, COMPANION) == before

@@ -14,12 +14,17 @@ from souffleur.knowledge.operation import Actor, ActorKind
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.search.embedder import Embedder, make_embedder
 from souffleur.knowledge.search.memories import Query, Scope
-from souffleur.knowledge.store.embedding_anew import KEY
 from souffleur.knowledge.store.engine.collection import Filter, Point, read_pages
 from souffleur.knowledge.store.engine.edge import EdgeCollection
 from souffleur.knowledge.store.ledger import Journal
-from souffleur.knowledge.store.migration import copy_store, take_over
-from souffleur.knowledge.store.opening import StoreLocation, open_collection, open_knowledge
+from souffleur.knowledge.store.opening import (
+    StoreLocation,
+    open_collection,
+    open_knowledge,
+    take_over,
+)
+from souffleur.knowledge.store.transfer import copy_store
+from souffleur.knowledge.store.upgrade import REEMBEDDING
 from tests.build import NOW, Sulking, fill, keep, memory, open_base, turn
 from tests.faults.teller import Deadly, Dying, Gone
 from tests.place import in_folder
@@ -63,7 +68,7 @@ async def test_all_vectors_are_those_of_the_new_embedder(tmp_path: Path) -> None
     assert await base.journal.turns() == said
     raw = Query("ann", "hello there", NOW, scope=(Scope.TURNS,))
     assert [hit.item for hit in await base.search(raw)] == said
-    assert KEY not in (await base.journal.meta() or {})
+    assert REEMBEDDING not in (await base.journal.meta() or {})
     assert await base.embed_anew() == 0
     await base.close()
     await copy.close()

@@ -11,8 +11,8 @@ from souffleur.knowledge.operation import ActorKind, Boost, Delete, Op, Refusal,
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.search.embedder import Embedder
 from souffleur.knowledge.store.engine.collection import Point
-from souffleur.knowledge.store.migration import put_records
 from souffleur.knowledge.store.opening import open_knowledge
+from souffleur.knowledge.store.records import put_records
 from souffleur.knowledge.turn import verdict_id
 from tests.build import NOW, Sulking, an_add, by_hand, keep, turn, verdict
 from tests.counted import Tripped

@@ -13,8 +13,8 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.people import person_id
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.search.embedder import make_embedder
-from souffleur.knowledge.store.migration import copy_store
 from souffleur.knowledge.store.repair import find_broken
+from souffleur.knowledge.store.transfer import copy_store
 from tests.build import NOW, days, keep, open_base
 from tests.command import Run, data
 from tests.place import located

@@ -17,7 +17,7 @@ from souffleur.integrations.importers.sillytavern import read_sillytavern
 from souffleur.integrations.importers.telling import Listener, Reader, tell_chats
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.store.export import is_export
-from souffleur.knowledge.store.importing import Imported, import_export
+from souffleur.knowledge.store.transfer import Imported, import_export
 
 _LOOKED_AT = 1 << 16
 """Bytes by which a file is recognised."""

@@ -22,7 +22,7 @@ from souffleur.knowledge.operation import (
     entry_id,
 )
 from souffleur.knowledge.people import sphere_of
-from souffleur.knowledge.store.importing import Imported
+from souffleur.knowledge.store.transfer import Imported
 from souffleur.times import moment
 
 _LISTS = ("results", "memories")

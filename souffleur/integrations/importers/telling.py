@@ -21,7 +21,7 @@ from souffleur.integrations.importers.chats import (
 )
 from souffleur.integrations.importers.estimate import estimate
 from souffleur.knowledge.identity import check_id
-from souffleur.knowledge.store.importing import DIFFERS, Imported
+from souffleur.knowledge.store.transfer import DIFFERS, Imported
 from souffleur.knowledge.turn import Turn, digest_of, turn_point_id
 from souffleur.recall.rendering import estimate_tokens
 from souffleur.service.intake import Receipt, Said, turn_of

@@ -12,9 +12,9 @@ from souffleur.knowledge.search.embedder import make_embedder
 from souffleur.knowledge.store.backup import restore, save_store
 from souffleur.knowledge.store.engine.collection import Filter, read_all
 from souffleur.knowledge.store.ledger import Journal
-from souffleur.knowledge.store.migration import copy_store
 from souffleur.knowledge.store.opening import StoreLocation, open_knowledge
-from souffleur.knowledge.store.processes.numbers import Numbers
+from souffleur.knowledge.store.records import Numbers
+from souffleur.knowledge.store.transfer import copy_store
 from tests.build import NOW, turn, verdict
 from tests.place import SERVER, in_folder, prefix
 from tests.shared import DIMENSION, open_shared

@@ -14,8 +14,7 @@ import pytest
 from souffleur.errors import StoreMismatchError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.search.memories import Query, Scope
-from souffleur.knowledge.store.backup import restore
-from souffleur.knowledge.store.backup_file import read_lines
+from souffleur.knowledge.store.backup import read_lines, restore
 from souffleur.knowledge.store.engine.collection import (
     CollectionSchema,
     Filter,
@@ -23,11 +22,11 @@ from souffleur.knowledge.store.engine.collection import (
     read_all,
 )
 from souffleur.knowledge.store.engine.edge import EdgeCollection
-from souffleur.knowledge.store.importing import import_export
 from souffleur.knowledge.store.labels import INDEXES, lookup_fields
 from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.opening import StoreLocation
-from souffleur.knowledge.store.schema import SCHEMA, bring_up
+from souffleur.knowledge.store.transfer import import_export
+from souffleur.knowledge.store.upgrade import SCHEMA, bring_up
 from souffleur.knowledge.turn import Turn
 from tests.build import NOW, days, open_base
 from tests.faults.teller import Deadly, Dying, Gone

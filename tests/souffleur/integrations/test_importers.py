@@ -16,7 +16,7 @@ from souffleur.errors import FileError, NotFoundError, StoreMismatchError
 from souffleur.knowledge.operation import Actor, ActorKind, derive_id
 from souffleur.knowledge.policy import EVERBOT
 from souffleur.knowledge.store.engine.collection import Filter, read_all
-from souffleur.knowledge.store.migration import put_memories
+from souffleur.knowledge.store.records import put_memories
 from souffleur.knowledge.store.repair import find_broken
 from souffleur.knowledge.store.topics import make_order
 from souffleur.settings import Settings

@@ -24,9 +24,9 @@ from souffleur.integrations.langchain import SouffleurStore, label, unlabel
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.search.embedder import make_embedder
 from souffleur.knowledge.search.hash_embeddings import HashEmbeddings
-from souffleur.knowledge.store.migration import copy_store
 from souffleur.knowledge.store.opening import StoreLocation
 from souffleur.knowledge.store.repair import find_broken
+from souffleur.knowledge.store.transfer import copy_store
 
 DIMENSION = 64
 

@@ -1,0 +1,291 @@
+"""Records of a store: read in order from one store, decoded by type, and written to another."""
+
+from array import array
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from uuid import UUID
+
+from souffleur.errors import UnreadableError
+from souffleur.knowledge import decay
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.people import to_person, to_persona
+from souffleur.knowledge.policy import Policy
+from souffleur.knowledge.preferences import to_preferences
+from souffleur.knowledge.store.codecs import (
+    embedded_point,
+    to_entry,
+    to_memory,
+    to_portrait_status,
+    to_segment,
+    to_session,
+    to_turn,
+)
+from souffleur.knowledge.store.engine.collection import (
+    POINTS_PER_PAGE,
+    Collection,
+    Filter,
+    Payload,
+    Point,
+    read_pages,
+)
+from souffleur.knowledge.store.engine.points import can_match
+from souffleur.knowledge.store.items import to_item
+from souffleur.knowledge.store.labels import lookup_fields
+from souffleur.knowledge.store.ledger import META_ID, Journal
+from souffleur.knowledge.store.lines import encode_line
+from souffleur.knowledge.store.processes.arrivals import Arrivals, to_arrivals
+from souffleur.knowledge.store.processes.leases import UserLease, to_user_lease
+from souffleur.knowledge.store.runs import run_log, spending, watermarks
+from souffleur.knowledge.store.topics import to_order
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some records of one collection, as `walk` yields them."""
+
+    collection: str
+    """The name of the collection."""
+    points: Sequence[Point]
+    """The records; each replaces the record with its id in an earlier part."""
+    again: Sequence[str] = ()
+    """The ids of records of earlier parts that were replaced or deleted meanwhile."""
+    gone: Sequence[str] = ()
+    """Those of them that were deleted."""
+
+    @property
+    def lines(self) -> bytes:
+        """The records as lines of JSON; then a line without payload for each that is gone."""
+        lines = [encode_line(self.collection, point.id, point) for point in self.points]
+        lines += [encode_line(self.collection, id, None) for id in self.gone]
+        return b"".join(line + b"\n" for line in lines)
+
+
+async def walk(
+    collections: Sequence[Collection],
+    journal: Journal,
+    wanted: Filter,
+    *,
+    vectors: bool = False,
+    size: int = POINTS_PER_PAGE,
+) -> AsyncIterator[Part]:
+    """Yield the wanted records, `size` at a time by their ids; then those written meanwhile.
+
+    `wanted` may hold no ranges. What this process writes meanwhile is read again in one go at the
+    end, so that all parts together are the store as it was at that moment. What other processes
+    write to a Qdrant server meanwhile may be in it in part. Raises StoreError.
+    """
+    with ExitStack() as noting:
+        copies = [
+            _Copy(one, wanted, noting.enter_context(one.changes.noted())) for one in collections
+        ]
+        for copy in copies:
+            pages = read_pages(copy.collection, wanted, size=size, vectors=vectors)
+            async for page in pages:
+                copy.note(page)
+                yield Part(copy.collection.schema.name, page)
+        with journal.lock:  # no thread observes a turn meanwhile
+            while any(copy.written for copy in copies):
+                for copy in copies:
+                    await copy.read_again(vectors=vectors)
+    for copy in copies:
+        if copy.named:
+            yield copy.last()
+
+
+class _Copy:
+    """The ids that were read of a collection, and the records that were written meanwhile."""
+
+    def __init__(self, collection: Collection, wanted: Filter, written: set[str]) -> None:
+        self.collection = collection
+        self.written = written
+        self.named: set[str] = set()
+        self._wanted = wanted
+        self._latest: dict[str, Point] = {}
+        self._seen = array("Q")  # eight bytes an id, so that many need no memory
+
+    def note(self, points: Iterable[Point]) -> None:
+        """Note which records were read."""
+        self._seen.extend(_key(point.id) for point in points)
+
+    async def read_again(self, *, vectors: bool) -> None:
+        """Read the records that were written since they were last read."""
+        ids = sorted(self.written)
+        self.written.clear()
+        self.named.update(ids)
+        for id in ids:
+            self._latest.pop(id, None)
+        for first in range(0, len(ids), POINTS_PER_PAGE):
+            page = ids[first : first + POINTS_PER_PAGE]
+            for point in await self.collection.get(page, vectors=vectors):
+                if can_match(self._wanted, point.payload):
+                    self._latest[point.id] = point
+
+    def last(self) -> Part:
+        """Return the records that were written meanwhile."""
+        keys = {_key(id): id for id in self.named}
+        again = sorted({keys[key] for key in self._seen if key in keys})
+        gone = [id for id in again if id not in self._latest]
+        points = [self._latest[id] for id in sorted(self._latest)]
+        return Part(self.collection.schema.name, points, again, gone)
+
+
+def _key(id: str) -> int:
+    return UUID(id).int >> 64
+
+
+_READERS: dict[str, Callable[[Point], object]] = {
+    "turn": to_turn,
+    "session": to_session,
+    "segment": to_segment,
+    "upkeep": to_portrait_status,
+    "person": to_person,
+    "persona": to_persona,
+    "preferences": to_preferences,
+    "entry": to_entry,
+    "item": to_item,
+    "run": run_log.to_record,
+    "watermark": watermarks.to_watermark,
+    "lease": watermarks.to_lease,
+    "spending": spending.to_spending,
+    "arrivals": to_arrivals,
+    "user lease": to_user_lease,
+    "draft": to_entry,
+    "removal": to_order,
+    "meta": lambda point: point.payload["made_with"],
+}
+"""The reader of each type of record in the journal."""
+
+
+def record_of(collection: str, point: Point) -> object:
+    """Return the record of a point: a memory, a turn, an entry, … Raises UnreadableError."""
+    if collection == "memories":
+        return to_memory(point)
+    try:
+        return _READERS[point.payload["type"]](point)
+    except (KeyError, TypeError):
+        what = f"the record {point.id} of the {collection} is of no known type"
+        raise UnreadableError(what) from None
+
+
+def why_unreadable(collection: str, point: Point) -> str:
+    """Return why a point is unreadable as a record of its collection; empty if it is readable."""
+    try:
+        record_of(collection, point)
+    except UnreadableError as error:
+        return str(error)
+    return ""
+
+
+async def write(
+    knowledge: KnowledgeBase, collection: str, points: Sequence[Point], made_by: Policy
+) -> None:
+    """Write records of another store to this one, embedded by its embedder.
+
+    Memories are converted from the policy `made_by`. Raises UnreadableError, EmbedderError,
+    StoreError.
+    """
+    if collection == "memories":
+        policy = knowledge.policy
+        memories = [converted(to_memory(point), made_by, policy) for point in points]
+        await put_memories(knowledge, memories)
+    else:
+        await put_records(knowledge, [point for point in points if point.id != META_ID])
+
+
+async def put_memories(knowledge: KnowledgeBase, memories: Sequence[Memory]) -> None:
+    """Write memories of another store as they are, embedded; no entry of the ledger names them."""
+    texts = (text for memory in memories for text in memory.embedded)
+    vectors = await knowledge.embedder.embed_each(texts)
+    await knowledge.memories.put([embedded_point(memory, vectors) for memory in memories])
+
+
+async def put_records(knowledge: KnowledgeBase, points: Sequence[Point]) -> None:
+    """Write journal records of another store: items are embedded now, turns in the background."""
+    items = [to_item(point) for point in points if point.payload["type"] == "item"]
+    others = [unembedded(point) for point in points if point.payload["type"] != "item"]
+    await knowledge.journal.collection.put([*others, *await knowledge.items.points(items)])
+    knowledge.journal.read_anew()
+
+
+def unembedded(point: Point) -> Point:
+    """Return a point without vectors and with current labels; a turn waits to be embedded."""
+    embedded = {"embedded": False} if point.payload.get("type") == "turn" else {}
+    payload = {**point.payload, **embedded}
+    return Point(point.id, {**payload, **lookup_fields(payload)})
+
+
+def converted(memory: Memory, old: Policy, new: Policy) -> Memory:
+    """Return a memory converted to another policy: importance rescaled, grace by the new rule.
+
+    >>> from souffleur.knowledge.policy import COMPANION, EVERBOT
+    >>> COMPANION.core_value, EVERBOT.core_value
+    (3.0, 1.0)
+    """
+    if old.name == new.name:
+        return decay.scheduled(memory, new)
+    scale = new.core_value / old.core_value
+    asked = memory.asked_value * scale if memory.asked_value is not None else None
+    usual = memory.grace_days == old.rule(memory.category).grace_days
+    grace = new.rule(memory.category).grace_days if usual else memory.grace_days
+    update = {"importance": memory.importance * scale, "asked_value": asked, "grace_days": grace}
+    return decay.scheduled(memory.model_copy(update=update), new)
+
+
+@dataclass
+class Highest:
+    """The highest numbers of a user's records."""
+
+    turn: int = 0
+    entry: int = 0
+
+    def note(self, record: Payload) -> None:
+        """Note the number of a record, if it is a turn or an entry of the ledger."""
+        if record.get("type") == "turn":
+            self.turn = max(self.turn, _number(record))
+        elif record.get("type") == "entry":
+            self.entry = max(self.entry, _number(record))
+
+
+class Numbers:
+    """The highest numbers of all users of a store that is copied."""
+
+    def __init__(self) -> None:
+        self._users: defaultdict[str, Highest] = defaultdict(Highest)
+
+    def note(self, points: Iterable[Point]) -> None:
+        """Note the numbers of records that are copied."""
+        for point in points:
+            if point.payload.get("type") in {"turn", "entry"}:
+                self._users[str(point.payload.get("user_id"))].note(point.payload)
+
+    async def carry_on(self, journal: Journal) -> None:
+        """Have new turns and entries numbered after those that were copied. Raises StoreError.
+
+        The numbers on which the processes of a server have agreed are copied as well. They are too
+        low if the store was in a folder since.
+        """
+        if not journal.collection.shared:
+            return
+        names = list(self._users)
+        for start in range(0, len(names), POINTS_PER_PAGE):
+            some = names[start : start + POINTS_PER_PAGE]
+            ids = [record.id for name in some for record in _agreed(name)]
+            found = {one.id: _number(one.payload) for one in await journal.collection.get(ids)}
+            for name in some:
+                highest, (arrivals, lease) = self._users[name], _agreed(name)
+                turn = found.get(arrivals.id, highest.turn)
+                entry = found.get(lease.id, highest.entry)
+                if turn < highest.turn or entry < highest.entry:
+                    await journal.raise_numbers(name, turn=highest.turn, entry=highest.entry)
+
+
+def _agreed(user_id: str) -> tuple[Arrivals, UserLease]:
+    return Arrivals(user_id=user_id), UserLease(user_id=user_id)
+
+
+def _number(record: Payload) -> int:
+    number = record.get("seq")
+    return number if isinstance(number, int) else 0

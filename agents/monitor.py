@@ -161,14 +161,14 @@ async def _known(knowledge: KnowledgeBase, turns: Sequence[Turn]) -> list[Memory
     whispered = [id for turn in turns for id in turn.injected]
     texts = [text for turn in turns for text in (turn.user, turn.assistant) if text.strip()]
     await knowledge.embedder.embed_queries(texts)
-    hand = knowledge.at_hand
+    cache = knowledge.cache
     searches = [
-        hand.search(Query(user_id, text, now, sphere=sphere, limit=MOST_SHOWN // 2, relevant=True))
+        cache.search(Query(user_id, text, now, sphere=sphere, limit=MOST_SHOWN // 2, relevant=True))
         for text in texts
     ]
     known, best, found = await asyncio.gather(
-        hand.get_many(user_id, whispered),
-        hand.most_valuable(user_id, limit=4 * MOST_SHOWN, now=now, sphere=sphere),
+        cache.get_many(user_id, whispered),
+        cache.most_valuable(user_id, limit=4 * MOST_SHOWN, now=now, sphere=sphere),
         asyncio.gather(*searches),
     )
     chosen = [memory for memory in known if knows(sphere, memory.sphere)]

@@ -142,7 +142,7 @@ class ConversationSummarizer:
         """
         knowledge = self.context.knowledge
         episode_id = derive_id("memory", episode_verdict_id(segment), 0)
-        if await knowledge.exists(episode_id):  # a crash came between it and the segment
+        if await knowledge.memories.get([episode_id]):  # a crash came between it and the segment
             return episode_id
         held = await knowledge.sessions.turns(segment)
         turns = [turn for turn in held if not turn.hidden]

@@ -57,7 +57,9 @@ class Context:
 
     async def persona_of(self, user_id: str, agent_id: str) -> Persona:
         """Return the names, zone and language for this user with this persona."""
-        return persona_of(self.persona, *await self.knowledge.known.people.find(user_id, agent_id))
+        return persona_of(
+            self.persona, *await self.knowledge.current.people.find(user_id, agent_id)
+        )
 
     async def brief(self, prompt: str, user_id: str, agent_id: str, spoken: str) -> Brief:
         """Return how to ask about this user's talk with this persona by the rules of a prompt.
@@ -75,7 +77,7 @@ class Context:
     async def carry_out(self, verdict: Verdict, *, dry_run: bool) -> list[LedgerEntry]:
         """Apply a verdict and return its ledger entries; if `dry_run`, change nothing."""
         knowledge = self.knowledge
-        return await (knowledge.preview if dry_run else knowledge.apply)(verdict)
+        return await (knowledge.writer.plan if dry_run else knowledge.apply)(verdict)
 
 
 def rules_for(prompt: str, persona: Persona, language: str) -> str:

@@ -138,7 +138,7 @@ async def _recall(
     base: KnowledgeBase, user_id: str, question: Question, now: datetime
 ) -> list[str]:
     asked = Asked(user_id, "the question's own", question.text, now, PERSONA)
-    hand = base.at_hand
+    hand = base.cache
     whisper = await whisper_for(hand, Settings(recall_timeout=60), asked, estimate_tokens)
     return [hit.item.id for hit in whisper.past if isinstance(hit.item, Turn)]
 

@@ -10,7 +10,6 @@ changes no value. Ranking, review and pruning all use this one function.
 import math
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from operator import itemgetter
 from typing import NamedTuple
 
 from souffleur.knowledge.memory import Category, Due, Kind, Memory, MemoryState
@@ -73,13 +72,9 @@ class Fading(NamedTuple):
 
     def at(self, now: datetime) -> float:
         """Return the value at a moment."""
-        return self.after((now - self.anchor_at).total_seconds() / 86400)
-
-    def after(self, days: float) -> float:
-        """Return the value so many days after the anchor."""
-        late = days - self.grace_days
+        late = (now - self.anchor_at).total_seconds() / 86400 - self.grace_days
         value = self.base * math.pow(self.rate, late) if late > 0 else self.base
-        return value if value > self.floor else self.floor
+        return max(value, self.floor)
 
 
 def fading(memory: Memory, policy: Policy) -> Fading:
@@ -87,16 +82,6 @@ def fading(memory: Memory, policy: Policy) -> Fading:
     rate = 1.0 if never_fades(memory, policy) else policy.rule(memory.category).rate
     base, floor = base_value(memory, policy), _floor(memory, policy)
     return Fading(base, memory.anchor_at, memory.grace_days, rate, floor)
-
-
-def by_value(memories: Iterable[Memory], fadings: Iterable[Fading], now: datetime) -> list[Memory]:
-    """Return memories by their value at `now`, highest first; those of one value stay in order.
-
-    `fadings` tells of each how it fades.
-    """
-    valued = [(fading.at(now), memory) for memory, fading in zip(memories, fadings, strict=True)]
-    valued.sort(key=itemgetter(0), reverse=True)
-    return [memory for _, memory in valued]
 
 
 def by_age(memories: Iterable[Memory]) -> list[Memory]:

@@ -3,22 +3,15 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence, Set as AbstractSet
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime, timedelta
 from weakref import WeakValueDictionary
 
-from souffleur.errors import NotFoundError, UndoError
+from souffleur.errors import NotFoundError
 from souffleur.knowledge import undo
 from souffleur.knowledge.decay import by_age, effective, near_expiries
-from souffleur.knowledge.forgetting.request import MOST_DOUBTFUL, Doubt, JudgeDoubt, doubts_of
-from souffleur.knowledge.forgetting.topic import (
-    DOUBTFUL,
-    MAY_TELL,
-    TopicPreview,
-    Trace,
-    removal_notes,
-)
+from souffleur.knowledge.forgetting.request import Doubt, JudgeDoubt, doubts_of
 from souffleur.knowledge.identity import (
     COMMON,
     EVERY_SPHERE,
@@ -40,22 +33,8 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.groups import NEVER_KEPT, Group
-from souffleur.knowledge.privacy.secrets import mask
-from souffleur.knowledge.proposals import (
-    LAPSES_AFTER,
-    agreed,
-    agreed_id,
-    declined,
-    dropped,
-    edited,
-    lapsed,
-    replaced,
-    seen,
-)
-from souffleur.knowledge.search.browsing import KeptValued, Valued
 from souffleur.knowledge.search.embedder import Embedder
 from souffleur.knowledge.search.memories import (
-    CLEARLY_MEANT,
     INSTANT,
     Found,
     Query,
@@ -67,7 +46,6 @@ from souffleur.knowledge.search.memories import (
     search_turns,
     turns_filter,
 )
-from souffleur.knowledge.store import erasing
 from souffleur.knowledge.store.codecs import (
     fingerprint,
     masked_reader,
@@ -84,49 +62,35 @@ from souffleur.knowledge.store.engine.collection import (
     Is,
     OneOf,
     Order,
-    Point,
     Search as VectorSearch,
     read_all,
 )
-from souffleur.knowledge.store.erasing import Erased
-from souffleur.knowledge.store.introductions import Choices, People, UserSummary, list_users
+from souffleur.knowledge.store.introductions import Choices, People
 from souffleur.knowledge.store.items import Items
 from souffleur.knowledge.store.labels import has
 from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.reading import read_each, read_matching
 from souffleur.knowledge.store.sessions import Sessions
-from souffleur.knowledge.store.topics import (
-    Forgotten,
-    Removal,
-    Removals,
-    Stage,
-    forgotten,
-    make_order,
-)
+from souffleur.knowledge.store.topics import Removals
 from souffleur.knowledge.store.upgrade import Progress, fill
-from souffleur.knowledge.turn import Turn, shorten
+from souffleur.knowledge.turn import Turn
 from souffleur.knowledge.watching import UNWATCHED, Watch
 from souffleur.knowledge.writer import Writer
 
-Vector = tuple[float, ...]
-Retell = Callable[[Memories], Awaitable[None]]
-"""Has a model write the episodes that wait, and these portraits, anew."""
-
 NEAR_DUPLICATE = 0.95
 """Minimum cosine of two near-duplicate memories."""
-MOST_NEAR = 50
-"""Number of memories that are searched for what is near a topic."""
 TURNS_PER_REQUEST = 64
 """Number of raw turns embedded in one request."""
 TURNS_AT_ONCE = 8
-"""Likewise where the event loop waits while they are embedded, 1 ms each."""
+"""The same for an embedder that blocks the event loop, 1 ms for each turn."""
 
 
 class KnowledgeBase:
     """The memories of all users in one store, with their history.
 
-    Every method is given or finds a user and never returns what belongs to another. Changes to one
-    user's memories are made one at a time; different users' changes run concurrently.
+    Every read is of one user, unless it says otherwise. Changes to one user's memories are made one
+    at a time; changes of different users run concurrently. Changes that combine several verdicts
+    are functions: see `proposals` and `erasure`.
     """
 
     def __init__(
@@ -146,10 +110,9 @@ class KnowledgeBase:
         """Create a knowledge base over opened collections.
 
         If `require_confirmation` is set, changes proposed by a model wait for the user's consent:
-        see `proposals`. Raw turns can be found for `raw_days` days; 0 means until they are
-        summarised. Sensitive data of the `withheld` groups is in no memory, and masked where raw
-        turns are found or shown. `called` are the usual names of user and persona. `aclose` closes
-        the store; by default the collections are closed.
+        see `proposals`. `raw_days` of 0 means until turns are summarised. Sensitive data of the
+        `withheld` groups is refused in memories and masked in raw turns. `called` are the usual
+        names of user and persona. `aclose` closes the store; by default the collections are closed.
         """
         self.memories = memories
         """The collection of memories."""
@@ -160,11 +123,11 @@ class KnowledgeBase:
         self.people = People(journal)
         """Introduced users and personas."""
         self.choices = Choices(journal)
-        """What users want of the memory."""
+        """The preferences of users."""
         self.embedder = embedder
         """Turns texts into vectors."""
         self.items = Items(journal.collection, embedder)
-        """The host's own records: JSON that is no memory."""
+        """The host's own JSON records, which are not memories."""
         self.policy = policy
         """How memories fade."""
         self.raw_days = raw_days
@@ -185,28 +148,27 @@ class KnowledgeBase:
         )
         """Carries out verdicts."""
         self.judge_told: JudgeDoubt | None = None
-        """Asks a model what tells of something forgotten; `None` if there is none to ask."""
+        """Asks a model which lines repeat something forgotten; `None` without a model."""
         self.removals = Removals(memories, journal, embedder)
-        """Removes what a topic leaves, for good."""
+        """Erases the records that mention a topic."""
         self._compacting = asyncio.Lock()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._at_hand: KnowledgeBase | None = None
+        self._cache: KnowledgeBase | None = None
 
     @property
-    def at_hand(self) -> "KnowledgeBase":
-        """The same store to read from quickly, before each reply: what was read is remembered.
+    def cache(self) -> "KnowledgeBase":
+        """A cache of this store, to be read before each reply; its writes raise StoreError.
 
-        Its results are those of the store itself; on a server, what another process has written is
-        seen within `memo.SHARED_LIFE` seconds. Every write raises StoreError, and so does this
-        if the store is closed or belongs to another process.
+        On a server, it may lack what other processes wrote in the last `memo.SHARED_LIFE` seconds.
+        Raises StoreError if the store is closed or belongs to another process.
         """
         self.memories.check_usable()
         memories, journal = self.memories, self.journal.collection
-        hand = self._at_hand
-        if hand is None or not (
-            _reads(hand.memories, memories) and _reads(hand.journal.collection, journal)
+        cache = self._cache
+        if cache is None or not (
+            _caches(cache.memories, memories) and _caches(cache.journal.collection, journal)
         ):
-            hand = self._at_hand = KnowledgeBase(
+            cache = self._cache = KnowledgeBase(
                 CachedCollection(memories),
                 Journal(CachedCollection(journal), last_seq=0),
                 self.embedder,
@@ -214,25 +176,27 @@ class KnowledgeBase:
                 raw_days=self.raw_days,
                 withheld=self.withheld,
             )
-        return hand
+        return cache
 
     @property
-    def known(self) -> "KnowledgeBase":
-        """The same store to read from as it is now: what is remembered, where that is exact.
+    def current(self) -> "KnowledgeBase":
+        """The cache if it lacks nothing, as this process alone writes; else the store itself."""
+        return self if self.memories.shared else self.cache
 
-        That is where this process alone writes. Every write may raise StoreError.
-        """
-        return self if self.memories.shared else self.at_hand
+    @property
+    def is_cache(self) -> bool:
+        """Whether this is the cache of a store."""
+        return isinstance(self.memories, CachedCollection)
 
     async def apply(self, verdict: Verdict, *, turns: Sequence[Turn] = ()) -> LedgerEntries:
         """Carry out a verdict and return one ledger entry per op.
 
         The verdict is written to the ledger before any memory changes; `turns` become `judged`
         with it. Applying the same verdict again changes nothing and returns the same entries.
-        What only may tell of something to be forgotten is hidden until a model has been asked.
+        Records that may repeat something forgotten are hidden until a model has been asked.
         """
         with self.watch("apply", user=verdict.user_id, by=verdict.by.who) as work:
-            async with self._alone(verdict.user_id):
+            async with self.alone(verdict.user_id):
                 entries = await self.writer.apply(verdict, turns)
             if self.judge_told and any(map(doubts_of, entries)):
                 entries = await self._spare(verdict, entries, self.judge_told)
@@ -243,7 +207,7 @@ class KnowledgeBase:
     async def _spare(
         self, verdict: Verdict, entries: LedgerEntries, judge: JudgeDoubt
     ) -> LedgerEntries:
-        """Show again what a model calls something else than what was forgotten."""
+        """Show hidden records again that, as a model says, do not repeat what was forgotten."""
         lines = [line for entry in entries for line in doubts_of(entry)]
         found = await self.journal.get_turns([line.id for line in lines if not line.text])
         said = {turn.id: turn.masked(self.withheld).words for turn in found}
@@ -259,7 +223,7 @@ class KnowledgeBase:
             return entries
         told = dict(zip(doubt.lines, answer, strict=True))
         by, done = Actor(who=ActorKind.MONITOR), []
-        async with self._alone(verdict.user_id):
+        async with self.alone(verdict.user_id):
             for entry in entries:
                 if doubts := doubts_of(entry):
                     tells = [told[asked[line]] for line in doubts]
@@ -267,13 +231,9 @@ class KnowledgeBase:
                 done.append(entry)
         return done
 
-    def _alone(self, user_id: str) -> asyncio.Lock:
-        """Return the lock of one user, which exists as long as it is held or awaited."""
-        return self._locks.setdefault(user_id, asyncio.Lock())
-
-    async def preview(self, verdict: Verdict) -> LedgerEntries:
-        """Return the entries that `apply` would write for a verdict; nothing is written."""
-        return await self.writer.plan(verdict, ())
+    def alone(self, user_id: str) -> asyncio.Lock:
+        """Return the lock under which one user's memories are changed."""
+        return self._locks.setdefault(user_id, asyncio.Lock())  # weak: gone when nobody awaits it
 
     async def undo(
         self, entry_id: str, *, user_id: str | None, by: Actor, now: datetime
@@ -287,282 +247,20 @@ class KnowledgeBase:
         entry = await self.journal.entry(entry_id)
         if owner not in {EVERYBODY, entry.user_id}:
             raise NotFoundError(f"there is no ledger entry with the id {entry_id!r}")
-        async with self._alone(entry.user_id):
+        async with self.alone(entry.user_id):
             current = {id: await self.get(id, user_id=entry.user_id) for id in entry.memory_ids}
             outcome = undo.plan_undo(entry, current, by=by, now=now, policy=self.policy)
             await self.journal.write([outcome])
             return (await self.writer.carry_out([outcome]))[0]
 
-    async def proposals(self, user_id: str) -> LedgerEntries:
-        """Return the changes and new memories that wait for the user's consent, oldest first."""
-        waiting = await self.journal.entries(check_id(user_id), waits=True)
-        pending = await self.list(user_id, states=(MemoryState.PENDING,))
-        made = {memory.written_by for memory in pending}
-        added = await self.journal.get_entries(sorted(made))
-        return sorted([*waiting, *added], key=lambda entry: (entry.at, entry.id))
-
-    async def agree(self, entry_id: str, *, user_id: str, by: Actor, now: datetime) -> LedgerEntry:
-        """Carry out a proposal that waits for the user's consent; repeating this is harmless.
-
-        Raises NotFoundError if this user has no waiting proposal with that id.
-        """
-        entry = await self._waiting(entry_id, user_id)
-        turns = await self.journal.get_turns(entry.turn_ids)
-        verdict = agreed(entry, turns, by=by, now=now)
-        if not await self.journal.get_entries([agreed_id(entry)]):
-            await self._check_unchanged(entry)
-        (outcome,) = await self.apply(verdict)
-        await self.journal.rewrite(entry.model_copy(update={"waits": False}))
-        return outcome
-
-    async def decline(self, entry_id: str, *, user_id: str) -> LedgerEntry:
-        """Reject a proposal that waits for the user's consent.
-
-        Raises NotFoundError as `agree`, UndoError if it was agreed to before a crash: its change
-        can be undone.
-        """
-        waiting = await self._waiting(entry_id, user_id)
-        if await self.journal.get_entries([agreed_id(waiting)]):
-            await self.journal.rewrite(waiting.model_copy(update={"waits": False}))
-            raise UndoError(f"it was agreed to already: undo {agreed_id(waiting)!r} instead")
-        refused = declined(waiting)
-        await self.journal.rewrite(refused)
-        return refused
-
-    async def lapse(self, now: datetime, *, user_id: str | None = EVERYBODY) -> LedgerEntries:
-        """Let proposals lapse to which nobody answered in time; return what came of them.
-
-        Those of users whose memory is off stay as they are.
-        """
-        before, resting = now - LAPSES_AFTER, await self.choices.resting()
-        done = []
-        for entry in await self.journal.entries(user_id, waits=True):
-            if entry.at > before or entry.user_id in resting:
-                continue
-            done.append(await self._withdraw(entry, lapsed))
-        for memory in await self.list(user_id, states=(MemoryState.PENDING,)):
-            if memory.created_at <= before and memory.user_id not in resting:
-                done += await self.apply(dropped(memory, now))
-        return done
-
-    async def _check_unchanged(self, proposal: LedgerEntry) -> None:
-        """Raise UndoError if a memory that a proposal names says something else by now."""
-        named = proposal.details.get("seen", {})
-        points = await self.memories.get(sorted(named))
-        there = {one.id: seen(one) for one in to_memories(points)}
-        if any(there.get(id) != former for id, former in named.items()):
-            raise UndoError(
-                "a memory was changed since this was proposed: reject it, or change the memory by "
-                "`edit` or `forget`"
-            )
-
-    async def _waiting(self, entry_id: str, user_id: str) -> LedgerEntry:
-        check_id(user_id)
-        entry = await self.journal.entry(entry_id)
-        if entry.user_id != user_id or not entry.waits:
-            raise NotFoundError(f"there is no waiting proposal with the id {entry_id!r}")
-        return entry
-
-    async def users(self) -> list[UserSummary]:
-        """Return who is known, with numbers: the users seen last come first. Reads the store."""
-        return await list_users(self.memories, self.journal)
-
-    async def edit(
-        self, memory_id: str, content: str, *, user_id: str, by: Actor, now: datetime
-    ) -> LedgerEntry:
-        """Change the words of a memory, undoably; it counts as confirmed by the user.
-
-        Raises NotFoundError if this user has no such memory, InputError for invalid words.
-        """
-        memory = await self.get(memory_id, user_id=user_id)
-        return (await self.apply(edited(memory, content, by=by, now=now)))[0]
-
-    async def erase_user(self, user_id: str) -> Erased:
-        """Delete everything of a user now, for good. Raises NotFoundError if there is nothing."""
-        async with self._alone(check_id(user_id)):
-            erased = await erasing.erase_user(self.memories, self.journal, user_id)
-        self.embedder.forget_texts()
-        return replace(erased, remarks=tuple(await self.compact()))
-
-    async def erase_turn(self, turn_id: str, *, user_id: str, by: Actor, now: datetime) -> Erased:
-        """Erase the words of a turn and what rests on it alone, now and for good.
-
-        `turn_id` is the host's id of the turn or its own, as in the evidence of memories. What the
-        turn had replaced holds again. Raises NotFoundError if this user has no such turn.
-        """
-        turn = await erasing.find_turn(self.journal, turn_id, user_id)
-        for entry in await self._resting_on(turn):
-            if entry.op == "UPDATE" and undo.can_undo(entry):
-                with suppress(UndoError):  # it was changed again since: the later words hold
-                    await self.undo(entry.id, user_id=user_id, by=by, now=now)
-        async with self._alone(user_id):
-            called = await self.writer.called(user_id, turn.agent_id)
-            erased = await erasing.erase_turn(self.memories, self.journal, turn, called)
-        self.embedder.forget_texts()
-        return replace(erased, remarks=tuple(await self.compact()))
-
-    async def preview_topic(self, topic: str, *, user_id: str, now: datetime) -> TopicPreview:
-        """Return what tells of a topic and what rests on it, each with why; nothing changes."""
-        query = Query(check_id(user_id), shorten(topic), now, sphere=EVERY_SPHERE, limit=MOST_NEAR)
-        near = {
-            found.memory.id: f"it is near the topic ({found.relevance:.2f})"
-            for found in await self.search(query)
-            if found.relevance >= CLEARLY_MEANT
-        }
-        called = await self.writer.called(user_id, "default")
-        traces = await self.removals.trace(user_id, topic, near, called)
-        return TopicPreview(user_id, topic, traces, list(removal_notes(self.memories.shared)))
-
-    async def forget_topic(
-        self,
-        topic: str,
-        ids: Sequence[str],
-        *,
-        user_id: str,
-        by: Actor,
-        now: datetime,
-        retell: Retell | None = None,
-    ) -> Forgotten:
-        """Remove for good those records of a topic's preview that have these ids.
-
-        Raises NotFoundError if the preview has none of them (any more).
-        """
-        preview = await self.preview_topic(topic, user_id=user_id, now=now)
-        wanted = set(ids)
-        chosen = [trace for trace in preview.traces if trace.id in wanted]
-        if not chosen:
-            raise NotFoundError(
-                f"nothing with these ids tells of {topic!r} any more: look at its preview again"
-            )
-        return await self._remove(topic, chosen, user_id=user_id, by=by, now=now, retell=retell)
-
-    async def erase_memory(
-        self,
-        memory_id: str,
-        *,
-        user_id: str,
-        turns: bool,
-        by: Actor,
-        now: datetime,
-        retell: Retell | None = None,
-    ) -> Forgotten:
-        """Remove a memory for good, with its earlier versions and wherever it is told again.
-
-        With `turns`, the raw turns that it rests on go as well. Raises NotFoundError.
-        """
-        memory = await self.get(memory_id, user_id=user_id)
-        called = await self.writer.called(user_id, memory.agent_id)
-        near = {memory.id: "it is to go"}
-        kept = () if turns else ("turn", "window", "segment")
-        traces = await self.removals.trace(user_id, "", near, called)
-        doubtful = [one for one in traces if one.why in DOUBTFUL and one.kind not in kept]
-        told, unjudged = await self._judge_traces(memory, doubtful)
-        near |= dict.fromkeys(told, MAY_TELL)  # what tells of these memories goes, too
-        traces = await self.removals.trace(user_id, "", near, called)
-        chosen = [one for one in traces if (one.sure or one.id in told) and one.kind not in kept]
-        gone = await self._remove("", chosen, user_id=user_id, by=by, now=now, retell=retell)
-        remark = f"{unjudged} other memories may tell of it, and no model could be asked: read them"
-        return replace(gone, remarks=(*gone.remarks, remark)) if unjudged else gone
-
-    async def _judge_traces(
-        self, memory: Memory, doubtful: Sequence[Trace]
-    ) -> tuple[set[str], int]:
-        """Return the ids of those that tell of a memory, and how many memories nobody judged.
-
-        If no model can be asked, raw turns and lines go, and memories stay: it is for good.
-        """
-        asked = doubtful[:MOST_DOUBTFUL] if self.judge_told else ()
-        lines = tuple(mask("\n".join(one.lines) or one.text, self.withheld) for one in asked)
-        doubt = Doubt(memory.user_id, memory.agent_id, (memory.content,), lines)
-        answer = await self.judge_told(doubt) if self.judge_told and lines else None
-        told = {one.id for one, tells in zip(asked, answer or (), strict=False) if tells}
-        left = doubtful if answer is None else doubtful[len(asked) :]
-        told |= {one.id for one in left if one.kind != "memory"}
-        return told, sum(one.kind == "memory" for one in left)
-
-    async def _remove(
-        self,
-        topic: str,
-        chosen: Sequence[Trace],
-        *,
-        user_id: str,
-        by: Actor,
-        now: datetime,
-        retell: Retell | None,
-    ) -> Forgotten:
-        called = await self.writer.called(user_id, "default")
-        subject = await self.removals.subject(user_id, topic, chosen, called)
-        order = make_order(user_id, chosen, subject, by=by, now=now, retell=retell is not None)
-        async with self._alone(user_id):
-            await self.removals.begin(order)
-            await self.removals.carry_out(order)
-        if retell:
-            rewritten = await self.memories.get(order.cut_ids("portrait"))
-            await retell(to_memories(rewritten))
-        async with self._alone(user_id):
-            return await self._conclude(order)
-
-    async def _conclude(self, order: Removal) -> Forgotten:
-        """Finish an order whose records are gone: the receipt, and the bytes."""
-        if order.stage is Stage.RECORDS:
-            await self.removals.sweep(order)
-            order = await self.removals.close(order)
-        remarks = await self.compact()
-        await self.removals.end(order)
-        return forgotten(order, remarks)
-
-    async def finish_removals(self, user_id: str | None = EVERYBODY) -> int:
-        """Finish the removals that a crash interrupted; return their number."""
-        orders = await self.removals.waiting(user_id)
-        for order in orders:
-            if order.stage is Stage.RECORDS:
-                await self.removals.carry_out(order)
-            await self._conclude(order)
-        return len(orders)
-
     async def compact(self) -> list[str]:
-        """Rewrite the files of the store, so that nothing deleted is left in them.
+        """Rewrite the files of the store without the deleted bytes; the store may be in use.
 
-        The store may be used meanwhile. Returns where an engine keeps bytes nevertheless.
+        Returns remarks about places where an engine still keeps deleted bytes.
         """
         async with self._compacting:
             said = [await one.compact() for one in (self.memories, self.journal.collection)]
         return list(dict.fromkeys(filter(None, said)))
-
-    async def undo_turn(self, turn: Turn, *, by: Actor, now: datetime) -> LedgerEntries:
-        """Undo all changes that a turn caused and that can still be undone, newest first.
-
-        Its proposals wait no more. What rests on a turn that was judged together with it stays.
-        """
-        undone = []
-        for entry in await self._resting_on(turn):
-            if entry.waits:
-                await self._withdraw(entry, replaced)
-            elif entry.op != "UNDO" and undo.can_undo(entry):
-                with suppress(UndoError):  # it was changed again since: the later words hold
-                    undone.append(await self.undo(entry.id, user_id=turn.user_id, by=by, now=now))
-        return undone
-
-    async def _resting_on(self, turn: Turn) -> LedgerEntries:
-        """Return the entries that rest on a turn, the newest first."""
-        found = await self.journal.entries(turn.user_id, turn_id=turn.id)
-        ids = {id for entry in found for id in entry.turn_ids if id != turn.id}
-        others = {one.id: one for one in await self.journal.get_turns(sorted(ids))}
-
-        def is_elsewhere(entry: LedgerEntry) -> bool:
-            beside = [others[id] for id in entry.turn_ids if id in others]
-            return undo.rests_elsewhere(entry, turn.id, beside)
-
-        return [entry for entry in reversed(found) if not is_elsewhere(entry)]
-
-    async def _withdraw(
-        self, proposal: LedgerEntry, over: Callable[[LedgerEntry], LedgerEntry]
-    ) -> LedgerEntry:
-        """Let a proposal wait no more; what was carried out before a crash keeps its outcome."""
-        carried_out = await self.journal.get_entries([agreed_id(proposal)])
-        ended = proposal.model_copy(update={"waits": False}) if carried_out else over(proposal)
-        await self.journal.rewrite(ended)
-        return ended
 
     async def search(self, query: Query) -> list[Found]:
         """Return what matches the query within its scope, best first."""
@@ -671,10 +369,6 @@ class KnowledgeBase:
         memories = to_memories(await self.memories.get(memory_ids))
         return [m for m in memories if m.user_id == user_id and m.state is MemoryState.ACTIVE]
 
-    async def exists(self, memory_id: str) -> bool:
-        """Return whether there is a memory with this id, in any state."""
-        return bool(await self.memories.get([memory_id]))
-
     async def count(self, *, user_id: str | None = EVERYBODY, agent_id: str | None = None) -> int:
         """Return the number of memories of a user, or learned by a persona, in any state."""
         learned = (has("agent_id", check_id(agent_id, "agent_id")),) if agent_id is not None else ()
@@ -715,27 +409,6 @@ class KnowledgeBase:
         wanted = Filter(tuple(must), expired_conditions(now) if now else ())
         return by_age(await read_matching(self.memories, wanted, to_memory))
 
-    async def most_valuable(
-        self,
-        user_id: str,
-        *,
-        limit: int,
-        categories: Sequence[str] = (),
-        now: datetime,
-        sphere: str | None = COMMON,
-    ) -> Memories:
-        """Return the active memories with the highest value now, best first; ties by age and id."""
-        asked = ("valued", limit, tuple(categories), sphere, self.policy.name)
-        kept = KeptValued(self.memories.memo, check_id(user_id), asked, now)
-        at_hand = isinstance(self.memories, CachedCollection)
-        valued = kept.find() if at_hand else None
-        if valued is None:
-            query = Query(user_id, "", now, categories=tuple(categories), sphere=sphere)
-            valued = Valued.of(await self._most_important(query, 2 * limit), self.policy)
-            if at_hand:
-                kept.keep(valued)
-        return valued.best(limit, now)
-
     async def most_important(
         self,
         user_id: str,
@@ -745,17 +418,19 @@ class KnowledgeBase:
         now: datetime,
         sphere: str | None = COMMON,
     ) -> Memories:
-        """Return the active memories with the highest importance, whatever has faded of it.
-
-        They are in the order of their age.
-        """
+        """Return the active memories with the highest importance before decay, oldest first."""
         query = Query(user_id, "", now, categories=tuple(categories), sphere=sphere)
-        return by_age(to_memories(await self._most_important(query, limit)))
-
-    async def _most_important(self, query: Query, limit: int) -> Sequence[Point]:
         order = Order("importance", descending=True)
         page, _ = await self.memories.scroll(memories_filter(query), limit=limit, order=order)
-        return page
+        return by_age(to_memories(page))
+
+    async def most_valuable(
+        self, user_id: str, *, limit: int, now: datetime, sphere: str | None = COMMON
+    ) -> Memories:
+        """Return the active memories with the highest value now, best first; ties by age and id."""
+        found = await self.most_important(user_id, limit=2 * limit, now=now, sphere=sphere)
+        valued = sorted(found, key=lambda one: -effective(one, now, self.policy))
+        return valued[:limit]
 
     async def due(
         self, now: datetime, what: Sequence[Due], *, user_id: str | None = None, limit: int
@@ -824,7 +499,7 @@ class KnowledgeBase:
         vectors = await self.embedder.embed([op.content for _, op in adds])
         known = sphere_conditions(verdict.sphere)
         mine = Filter((Is("user_id", verdict.user_id), Is("state", MemoryState.ACTIVE), *known))
-        hits = await self.known.memories.search([VectorSearch(v, mine, 1) for v in vectors])
+        hits = await self.current.memories.search([VectorSearch(v, mine, 1) for v in vectors])
         near = {
             index: memory
             for (index, _), hit in zip(adds, hits, strict=True)
@@ -848,8 +523,8 @@ class KnowledgeBase:
         Use `EVERYBODY` only while nobody else writes: at the start, or in a command of its own.
         """
         if user_id is EVERYBODY:
-            return await self.writer.finish() + await self.finish_removals()
-        async with self._alone(user_id):
+            return await self.writer.finish()
+        async with self.alone(user_id):
             return await self.writer.finish(user_id)
 
     async def embed_anew(self, progress: Progress = lambda done, total: None) -> int:
@@ -878,8 +553,8 @@ class KnowledgeBase:
         return self.memories.trouble or self.journal.collection.trouble
 
 
-def _reads(hand: Collection, collection: Collection) -> bool:
-    return isinstance(hand, CachedCollection) and hand.inner is collection
+def _caches(cache: Collection, collection: Collection) -> bool:
+    return isinstance(cache, CachedCollection) and cache.inner is collection
 
 
 def _due_by(

@@ -1,18 +1,25 @@
-"""Proposals of a model that wait for the user's consent, and what users change themselves. Pure."""
+"""Proposals: changes by a model that wait for the user's consent. Users' own edits, too.
+
+proposed -> agree:   carried out
+-> decline: refused
+-> lapse:   refused, after `LAPSES_AFTER` without an answer
+"""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter, ValidationError
 
-from souffleur.errors import InputError
-from souffleur.knowledge.identity import COMMON
-from souffleur.knowledge.memory import Memory, Speaker
+from souffleur.errors import InputError, NotFoundError, UndoError
+from souffleur.knowledge.identity import COMMON, EVERYBODY, check_id
+from souffleur.knowledge.memory import Memory, MemoryState, Speaker
 from souffleur.knowledge.operation import (
     Actor,
     ActorKind,
     Edit,
     Forget,
+    LedgerEntries,
     LedgerEntry,
     Op,
     Refusal,
@@ -21,12 +28,125 @@ from souffleur.knowledge.operation import (
     derive_id,
     entry_id,
 )
+from souffleur.knowledge.store.codecs import state_mark, to_memories
+from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.reading import describe_faults
 from souffleur.knowledge.turn import Turn
+
+if TYPE_CHECKING:
+    from souffleur.knowledge.knowledge_base import KnowledgeBase
 
 LAPSES_AFTER = timedelta(days=30)
 """How long a proposal waits for the user's answer."""
 _OPS: TypeAdapter[Op] = TypeAdapter(Op)
+
+
+async def proposals(knowledge: "KnowledgeBase", user_id: str) -> LedgerEntries:
+    """Return the changes and new memories that wait for the user's consent, oldest first."""
+    waiting = await knowledge.journal.entries(check_id(user_id), waits=True)
+    pending = await knowledge.list(user_id, states=(MemoryState.PENDING,))
+    added = await knowledge.journal.get_entries(sorted({one.written_by for one in pending}))
+    return sorted([*waiting, *added], key=lambda entry: (entry.at, entry.id))
+
+
+async def agree(
+    knowledge: "KnowledgeBase", entry_id: str, *, user_id: str, by: Actor, now: datetime
+) -> LedgerEntry:
+    """Carry out a waiting proposal and return the entry of the change. Idempotent.
+
+    Raises NotFoundError if this user has no waiting proposal with that id, UndoError if one of its
+    memories was changed since.
+    """
+    journal = knowledge.journal
+    entry = await _waiting(journal, entry_id, user_id)
+    verdict = agreed(entry, await journal.get_turns(entry.turn_ids), by=by, now=now)
+    if not await journal.get_entries([agreed_id(entry)]):
+        await _check_unchanged(knowledge, entry)
+    (outcome,) = await knowledge.apply(verdict)
+    await journal.rewrite(_settled(entry))
+    return outcome
+
+
+async def decline(knowledge: "KnowledgeBase", entry_id: str, *, user_id: str) -> LedgerEntry:
+    """Reject a waiting proposal and return its entry.
+
+    Raises NotFoundError as `agree`, UndoError if it was agreed to before a crash: its change can be
+    undone.
+    """
+    entry = await _waiting(knowledge.journal, entry_id, user_id)
+    ended = await withdraw(knowledge.journal, entry, declined(entry))
+    if ended.refused is None:
+        raise UndoError(f"it was agreed to already: undo {agreed_id(entry)!r} instead")
+    return ended
+
+
+async def lapse(
+    knowledge: "KnowledgeBase", now: datetime, *, user_id: str | None = EVERYBODY
+) -> LedgerEntries:
+    """End the proposals that were not answered in time; return their entries.
+
+    Skips users whose memory is off.
+    """
+    before, resting = now - LAPSES_AFTER, await knowledge.choices.resting()
+    done = []
+    for entry in await knowledge.journal.entries(user_id, waits=True):
+        if entry.at <= before and entry.user_id not in resting:
+            why = f"the user did not answer within {LAPSES_AFTER.days} days"
+            done.append(await withdraw(knowledge.journal, entry, withdrawn(entry, why)))
+    for memory in await knowledge.list(user_id, states=(MemoryState.PENDING,)):
+        if memory.created_at <= before and memory.user_id not in resting:
+            done += await knowledge.apply(dropped(memory, now))
+    return done
+
+
+async def withdraw(journal: Journal, proposal: LedgerEntry, refused: LedgerEntry) -> LedgerEntry:
+    """Write the `refused` form of a proposal, unless it was carried out before a crash."""
+    carried_out = await journal.get_entries([agreed_id(proposal)])
+    ended = _settled(proposal) if carried_out else refused
+    await journal.rewrite(ended)
+    return ended
+
+
+async def _waiting(journal: Journal, entry_id: str, user_id: str) -> LedgerEntry:
+    check_id(user_id)
+    entry = await journal.entry(entry_id)
+    if entry.user_id != user_id or not entry.waits:
+        raise NotFoundError(f"there is no waiting proposal with the id {entry_id!r}")
+    return entry
+
+
+async def _check_unchanged(knowledge: "KnowledgeBase", proposal: LedgerEntry) -> None:
+    """Raise UndoError if a memory that a proposal names was changed since."""
+    named = proposal.details.get("seen", {})
+    points = await knowledge.memories.get(sorted(named))
+    there = {one.id: state_mark(one) for one in to_memories(points)}
+    if any(there.get(id) != former for id, former in named.items()):
+        raise UndoError(
+            "a memory was changed since this was proposed: reject it, or change the memory by "
+            "`edit` or `forget`"
+        )
+
+
+def _settled(proposal: LedgerEntry) -> LedgerEntry:
+    """Return the entry of a proposal that was carried out."""
+    return proposal.model_copy(update={"waits": False})
+
+
+async def edit(
+    knowledge: "KnowledgeBase",
+    memory_id: str,
+    content: str,
+    *,
+    user_id: str,
+    by: Actor,
+    now: datetime,
+) -> LedgerEntry:
+    """Change the words of a memory, undoably; it counts as confirmed by the user.
+
+    Raises NotFoundError if this user has no such memory, InputError for invalid words.
+    """
+    memory = await knowledge.get(memory_id, user_id=user_id)
+    return (await knowledge.apply(edited(memory, content, by=by, now=now)))[0]
 
 
 def agreed(entry: LedgerEntry, turns: Sequence[Turn], *, by: Actor, now: datetime) -> Verdict:
@@ -77,11 +197,6 @@ def named_ids(entry: LedgerEntry) -> list[str]:
     return [str(id) for id in (*one, *details.get("targets", ())) if id]
 
 
-def seen(memory: Memory) -> str:
-    """Return what tells whether a memory still says and is what it was; none of its words."""
-    return derive_id("seen", memory.id, memory.state, memory.content)
-
-
 def edited(memory: Memory, content: str, *, by: Actor, now: datetime) -> Verdict:
     """Return the verdict that changes the words of a memory. Raises InputError."""
     try:
@@ -99,15 +214,8 @@ def edited(memory: Memory, content: str, *, by: Actor, now: datetime) -> Verdict
     )
 
 
-def lapsed(entry: LedgerEntry) -> LedgerEntry:
-    """Return the entry after the user has not answered in time."""
-    why = f"the user did not answer within {LAPSES_AFTER.days} days"
-    return entry.model_copy(update={"waits": False, "refused": Refusal.LAPSED, "detail": why})
-
-
-def replaced(entry: LedgerEntry) -> LedgerEntry:
-    """Return the entry after its turn was observed with other words, which are judged anew."""
-    why = "its turn was replaced, and is judged again"
+def withdrawn(entry: LedgerEntry, why: str) -> LedgerEntry:
+    """Return the entry of a proposal that lapsed, with the reason as a sentence."""
     return entry.model_copy(update={"waits": False, "refused": Refusal.LAPSED, "detail": why})
 
 

@@ -24,6 +24,7 @@ from souffleur.knowledge.operation import (
     Change,
     Delete,
     Edit,
+    LedgerEntries,
     LedgerEntry,
     Op,
     Refusal,
@@ -36,11 +37,11 @@ from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.preferences import Preferences, preferences_id, to_preferences
 from souffleur.knowledge.privacy.groups import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.secrets import mask
-from souffleur.knowledge.proposals import seen
 from souffleur.knowledge.search.embedder import Embedder
 from souffleur.knowledge.store.codecs import (
     embedded_point,
     fingerprint,
+    state_mark,
     to_entry,
     to_memories,
     to_turn,
@@ -53,7 +54,6 @@ from souffleur.knowledge.store.reading import read_each
 from souffleur.knowledge.store.sessions import Sessions
 from souffleur.knowledge.turn import Turn, TurnState
 
-LedgerEntries = list[LedgerEntry]
 Vector = tuple[float, ...]
 
 _TELLERS = frozenset({ActorKind.SUMMARIZER, ActorKind.PROFILE_WRITER})
@@ -156,7 +156,7 @@ class Writer:
             if not (await self._memories.count(mine) or await self._journal.collection.count(mine)):
                 raise NotFoundError("the user was erased meanwhile: nothing is kept")
 
-    async def plan(self, verdict: Verdict, turns: Sequence[Turn]) -> LedgerEntries:
+    async def plan(self, verdict: Verdict, turns: Sequence[Turn] = ()) -> LedgerEntries:
         """Return an entry for each op: its changes, or why it is refused. Nothing is written."""
         return await self._plan(verdict, turns, await self._choices.find(verdict.user_id))
 
@@ -229,7 +229,7 @@ class Writer:
         changes = () if refused or waits else plan(op, targets, context)
         entry = _ledger_entry(op, context, turns, changes, refused, self._withheld)
         if waits:
-            known = {memory.id: seen(memory) for memory in targets}
+            known = {memory.id: state_mark(memory) for memory in targets}
             details = {**entry.details, "seen": known}
             return entry.model_copy(update={"waits": True, "details": details})
         return entry

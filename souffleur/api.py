@@ -28,6 +28,7 @@ from souffleur.errors import (
     StoreError,
     UndoError,
 )
+from souffleur.knowledge import erasure, proposals
 from souffleur.knowledge.identity import EVERY_SPHERE, PERSONAS, check_id, own_sphere
 from souffleur.knowledge.memory import Category, Kind, Memories, Memory, MemoryState
 from souffleur.knowledge.operation import (
@@ -53,7 +54,7 @@ from souffleur.knowledge.preferences import Preferences
 from souffleur.knowledge.privacy.groups import Group
 from souffleur.knowledge.privacy.secrets import without_secret
 from souffleur.knowledge.search.memories import CLEARLY_MEANT, Found, Query, Scope
-from souffleur.knowledge.store.introductions import UserSummary
+from souffleur.knowledge.store.introductions import UserSummary, list_users
 from souffleur.knowledge.store.reading import describe_faults
 from souffleur.knowledge.text.plain import is_blank, mend, name_media
 from souffleur.knowledge.turn import Turn, TurnState, shorten, turn_point_id
@@ -88,8 +89,9 @@ if TYPE_CHECKING:
     from souffleur.integrations.importers.arriving import ImportSource
     from souffleur.integrations.importers.telling import Listener
     from souffleur.integrations.mirror.keeping import Keeper
+    from souffleur.knowledge.erasure import Retell
     from souffleur.knowledge.forgetting.topic import TopicPreview
-    from souffleur.knowledge.knowledge_base import KnowledgeBase, Retell
+    from souffleur.knowledge.knowledge_base import KnowledgeBase
     from souffleur.knowledge.search.embedder import Embedder
     from souffleur.knowledge.store.backup import BackupManifest
     from souffleur.knowledge.store.erasing import Erased
@@ -207,7 +209,7 @@ class Souffleur:
         watched = self.parts.watch("recall", **named, asked=lambda: str(text))
         with logger.contextualize(user=user_id, session=session_id), watched as work:
             try:
-                words, hand = read_content(text), self.knowledge.at_hand
+                words, hand = read_content(text), self.knowledge.cache
                 asked, odd = await self._asked(
                     user_id, session_id, words, agent_id, at, hand.people
                 )
@@ -528,7 +530,7 @@ class Souffleur:
 
     async def users(self) -> list[UserSummary]:
         """Return all users with a memory or a turn, those who were seen last first."""
-        return await self.knowledge.users()
+        return await list_users(self.knowledge.memories, self.knowledge.journal)
 
     async def report(self, *, user_id: str | None = None) -> "Quality":
         """Return the state of the store in numbers, or of one user's part of it.
@@ -608,12 +610,12 @@ class Souffleur:
             return [(await self.knowledge.get(query, user_id=user_id)).id]
         except NotFoundError:
             everything = Query(user_id, shorten(query), now, sphere=EVERY_SPHERE, limit=20)
-            hits = await self.knowledge.known.search(everything)
+            hits = await self.knowledge.current.search(everything)
             return [hit.memory.id for hit in hits if hit.relevance >= CLEARLY_MEANT]
 
     async def proposals(self, *, user_id: str) -> list[LedgerEntry]:
         """Return the changes that wait for confirmation (see `auto_extract`), oldest first."""
-        return await self.knowledge.proposals(user_id)
+        return await proposals.proposals(self.knowledge, user_id)
 
     async def confirm(self, id: str, *, user_id: str) -> LedgerEntry:
         """Confirm, for the user, a proposal or a memory, by the id of either.
@@ -624,7 +626,7 @@ class Souffleur:
         if await self._is_proposal(id, user_id):
             by, now = Actor(who=ActorKind.USER), self.clock()
             return await self._service.do(
-                lambda: self.knowledge.agree(id, user_id=user_id, by=by, now=now)
+                lambda: proposals.agree(self.knowledge, id, user_id=user_id, by=by, now=now)
             )
         op = Confirm(target=await self._added_by(id, user_id), reason="confirmed by the user")
         return (await self._decide([op], user_id, "default", None))[0]
@@ -636,7 +638,9 @@ class Souffleur:
         id, or if it was answered already.
         """
         if await self._is_proposal(id, user_id):
-            return await self._service.do(lambda: self.knowledge.decline(id, user_id=user_id))
+            return await self._service.do(
+                lambda: proposals.decline(self.knowledge, id, user_id=user_id)
+            )
         target = await self._added_by(id, user_id)
         if target != id and (await self.get(target, user_id=user_id)).state is MemoryState.ACTIVE:
             raise UndoError(f"it was agreed to already: forget {target!r} instead")
@@ -806,7 +810,9 @@ class Souffleur:
         """Change, for the user, the words of a memory; undoable. Raises NotFoundError."""
         by, now = Actor(who=ActorKind.USER), self.clock()
         return await self._service.do(
-            lambda: self.knowledge.edit(memory_id, content, user_id=user_id, by=by, now=now)
+            lambda: proposals.edit(
+                self.knowledge, memory_id, content, user_id=user_id, by=by, now=now
+            )
         )
 
     async def restore_memory(
@@ -827,7 +833,9 @@ class Souffleur:
         too. Raises NotFoundError if nothing is known.
         """
         check_id(user_id)
-        gone = await self._service.do_alone(user_id, lambda: self.knowledge.erase_user(user_id))
+        gone = await self._service.do_alone(
+            user_id, lambda: erasure.erase_user(self.knowledge, user_id)
+        )
         return await self._off_the_files(gone, lambda keeper: keeper.drop(user_id))
 
     async def erase_turn(self, turn_id: str, *, user_id: str) -> "Erased":
@@ -839,8 +847,8 @@ class Souffleur:
         by, now = Actor(who=ActorKind.USER), self.clock()
         return await self._erase(
             user_id,
-            lambda: self.knowledge.erase_turn(
-                self._stored_id(turn_id), user_id=user_id, by=by, now=now
+            lambda: erasure.erase_turn(
+                self.knowledge, self._stored_id(turn_id), user_id=user_id, by=by, now=now
             ),
         )
 
@@ -853,7 +861,7 @@ class Souffleur:
         """
         persona, _ = await self._who(check_id(user_id))
         meant, now = _topic(topic), self._moment(at, persona)
-        return await self.knowledge.preview_topic(meant, user_id=user_id, now=now)
+        return await erasure.preview_topic(self.knowledge, meant, user_id=user_id, now=now)
 
     async def forget_topic(
         self, topic: str, *, user_id: str, ids: Sequence[str], at: Moment | None = None
@@ -869,8 +877,14 @@ class Souffleur:
         meant = _topic(topic)
         return await self._erase(
             user_id,
-            lambda: self.knowledge.forget_topic(
-                meant, ids, user_id=user_id, by=by, now=now, retell=self._retelling(user_id)
+            lambda: erasure.forget_topic(
+                self.knowledge,
+                meant,
+                ids,
+                user_id=user_id,
+                by=by,
+                now=now,
+                retell=self._retelling(user_id),
             ),
         )
 
@@ -886,8 +900,14 @@ class Souffleur:
         retell = self._retelling(check_id(user_id))
         return await self._erase(
             user_id,
-            lambda: self.knowledge.erase_memory(
-                memory_id, user_id=user_id, turns=turns, by=by, now=now, retell=retell
+            lambda: erasure.erase_memory(
+                self.knowledge,
+                memory_id,
+                user_id=user_id,
+                turns=turns,
+                by=by,
+                now=now,
+                retell=retell,
             ),
         )
 
@@ -974,7 +994,7 @@ class Souffleur:
             limit=check_limit(limit),
             zone=persona.zone,
         )
-        return await self.knowledge.known.search(query)
+        return await self.knowledge.current.search(query)
 
     async def get(self, memory_id: str, *, user_id: str) -> Memory:
         """Return a memory of a user in any state. Raises NotFoundError, UnreadableError."""
@@ -1109,13 +1129,13 @@ class Souffleur:
             at=self._moment(at, persona),
             ops=tuple(ops),
         )
-        carry = self.knowledge.preview if dry_run else self.knowledge.apply
+        carry = self.knowledge.writer.plan if dry_run else self.knowledge.apply
         return await self._service.do(lambda: carry(verdict))
 
     async def _wanted(self, user_id: str) -> Preferences:
         """Return what a user wants of a recall; what fails then fails again."""
         try:
-            return await self.knowledge.at_hand.choices.find(user_id)
+            return await self.knowledge.cache.choices.find(user_id)
         except SouffleurError:
             return Preferences(user_id="")
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from souffleur.knowledge import decay
+from souffleur.knowledge.decay import effective
 from souffleur.knowledge.identity import COMMON, check_id, knows, sphere_conditions
 from souffleur.knowledge.memory import GUARDS, NARRATIVE, Category, Memory, MemoryState
 from souffleur.knowledge.policy import Policy
@@ -18,7 +18,7 @@ from souffleur.knowledge.privacy.groups import NEVER_KEPT, Group
 from souffleur.knowledge.search.nearness import DenseEncoder, hybrid_search
 from souffleur.knowledge.search.periods import Period, find_period
 from souffleur.knowledge.search.turns import NearTurn, hybrid_search_turns
-from souffleur.knowledge.store.codecs import masked_reader, to_memories, to_memory
+from souffleur.knowledge.store.codecs import masked_reader, to_memories
 from souffleur.knowledge.store.engine.collection import (
     Between,
     Collection,
@@ -35,30 +35,6 @@ from souffleur.knowledge.turn import Turn
 
 if TYPE_CHECKING:
     from souffleur.knowledge.search.embedder import Embedder
-
-
-class FadingMemory(NamedTuple):
-    """A memory, and how it fades under a policy."""
-
-    memory: Memory
-    fading: decay.Fading
-    policy: Policy
-
-
-def to_fading(points: Iterable[Point], policy: Policy) -> list[FadingMemory]:
-    """Return the memories of points, without those that cannot be read, and how they fade."""
-    return read_each(points, partial(_fading, policy))
-
-
-def _fading(policy: Policy, point: Point) -> FadingMemory:
-    kept: FadingMemory | None = point.records.get(FadingMemory) if point.records else None
-    if kept is not None and kept.policy is policy:
-        return kept
-    memory = to_memory(point)
-    found = FadingMemory(memory, decay.fading(memory, policy), policy)
-    if point.records and Memory in point.records:
-        point.records[FadingMemory] = found
-    return found
 
 
 RELEVANCE_GATE = 0.3
@@ -258,10 +234,8 @@ async def search(
     if query.relevant:
         near = [(point, parts) for point, parts in near if _relevance(parts) >= BEHIND_RELEVANT]
     parts = {point.id: parts for point, parts in near}
-    ranked = [
-        _found_memory(one.memory, parts[one.memory.id], query, one.fading, policy)
-        for one in to_fading((point for point, _ in near), policy)
-    ]
+    memories = to_memories(point for point, _ in near)
+    ranked = [_found_memory(one, parts[one.id], query, policy) for one in memories]
     ranked.sort(key=ranking_key)
     led_to = {
         found.memory.id: found
@@ -371,31 +345,17 @@ def _found_memory(
     memory: Memory,
     parts: dict[str, float],
     query: Query,
-    fading: decay.Fading,
     policy: Policy,
     hop: float = 0.0,
 ) -> Found:
-    relevance = _relevance(parts)
-    relevance = hop if hop > relevance else relevance
-    days = memory.since(query.now)
-    value = fading.after(days)
-    importance = value / policy.core_value
-    importance = importance if importance < 1.0 else 1.0
-    recency = math.exp(-days / 30)
+    """Return a memory with its rank score; `hop` is the least relevance of a linked memory."""
+    relevance = max(hop, _relevance(parts))
+    value = effective(memory, query.now, policy)
+    importance = min(value / policy.core_value, 1.0)
+    recency = math.exp(-memory.since(query.now) / 30)
     score = relevance * (LEAST_WEIGHT + 0.2 * importance + 0.05 * recency)
     whole = {**parts, "importance": importance, "recency": recency, "hop": hop}
-    return _found(memory, score, relevance, value, whole)
-
-
-def _found(
-    memory: Memory, score: float, relevance: float, effective: float, parts: dict[str, float]
-) -> Found:
-    """Return what was found, made in less than half of the time that its class takes."""
-    found = object.__new__(Found)
-    found.__dict__.update(
-        item=memory, score=score, relevance=relevance, effective=effective, parts=parts
-    )
-    return found
+    return Found(memory, score, relevance, value, whole)
 
 
 async def _follow_links(
@@ -422,8 +382,7 @@ async def _follow_links(
                 memories[memory.id] = memory
                 reach[memory.id] = max(reach.get(memory.id, 0), HOP_SHARE * found.relevance)
     new = [
-        _found_memory(memory, {}, query, decay.fading(memory, policy), policy, hop=reach[id])
-        for id, memory in memories.items()
+        _found_memory(memory, {}, query, policy, hop=reach[id]) for id, memory in memories.items()
     ]
     return sorted(new, key=ranking_key)[:MAX_LINKED]
 

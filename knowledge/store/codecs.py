@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set as Abstra
 from typing import NamedTuple
 
 from souffleur.knowledge.memory import Memory
-from souffleur.knowledge.operation import LedgerEntry
+from souffleur.knowledge.operation import LedgerEntry, derive_id
 from souffleur.knowledge.portrait_rule import PortraitStatus
 from souffleur.knowledge.privacy.groups import Group
 from souffleur.knowledge.search.words import encode_document
@@ -29,6 +29,11 @@ _ENTRY_DERIVED = {"type", "seq", "applied", "memory_ids", "expunged", "state"}.u
 def fingerprint(text: str) -> str:
     """Return a hash that ignores differences in width, case, spacing and punctuation."""
     return hashlib.sha256(normalize_text(text).encode()).hexdigest()[:32]
+
+
+def state_mark(memory: Memory) -> str:
+    """Return a hash of a memory's state and words: another one means that it was changed."""
+    return derive_id("seen", memory.id, memory.state, memory.content)
 
 
 def to_point(memory: Memory, dense: Vector, cues: Sequence[Vector] = ()) -> Point:

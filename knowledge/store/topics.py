@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 from pydantic import AwareDatetime, Field
@@ -23,7 +23,6 @@ from souffleur.knowledge.forgetting.topic import (
 from souffleur.knowledge.identity import EVERYBODY, check_id, user_conditions
 from souffleur.knowledge.memory import NARRATIVE, Frozen, Memory, MemoryState
 from souffleur.knowledge.operation import Actor, LedgerEntry, derive_id
-from souffleur.knowledge.search.embedder import Embedder
 from souffleur.knowledge.search.words import encode_document
 from souffleur.knowledge.store.codecs import (
     embedded_point,
@@ -46,6 +45,9 @@ from souffleur.knowledge.store.engine.collection import (
 from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.reading import READ_AT_ONCE, read, read_each, read_matching
 from souffleur.knowledge.store.sessions import Sessions
+
+if TYPE_CHECKING:
+    from souffleur.knowledge.search.embedder import Embedder
 
 PURGE = "PURGE"
 """The op of the ledger entry that is a receipt."""
@@ -200,7 +202,7 @@ class Removals:
     Callers see to it that nothing else changes the user's records meanwhile.
     """
 
-    def __init__(self, memories: Collection, journal: Journal, embedder: Embedder) -> None:
+    def __init__(self, memories: Collection, journal: Journal, embedder: "Embedder") -> None:
         self._memories = memories
         self._journal = journal
         self._embedder = embedder

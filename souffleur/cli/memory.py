@@ -67,6 +67,7 @@ def with_store(work: Callable[["Souffleur"], Coroutine[Any, Any, T]]) -> T:
 
 async def _with_store(work: Callable[["Souffleur"], Coroutine[Any, Any, T]]) -> T:
     from souffleur.api import Souffleur
+    from souffleur.knowledge.erasure import finish_removals
     from souffleur.parts import Parts
     from souffleur.settings import load_settings
     from souffleur.wiring import open_store
@@ -76,6 +77,7 @@ async def _with_store(work: Callable[["Souffleur"], Coroutine[Any, Any, T]]) -> 
     memory = Souffleur(Parts(knowledge), settings)
     try:
         await knowledge.recover()
+        await finish_removals(knowledge)
         return await work(memory)
     finally:
         await memory.close()

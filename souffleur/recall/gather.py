@@ -17,7 +17,6 @@ from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.search.memories import EVERYWHERE, INSTANT, Found, Query, Scope
 from souffleur.knowledge.search.periods import Period, asks_about_past, find_period, is_question
 from souffleur.knowledge.session import WindowRule
-from souffleur.knowledge.store.engine.cache import CachedCollection
 from souffleur.knowledge.text.match import says_again
 from souffleur.knowledge.turn import Turn
 from souffleur.prompts import spoken_in
@@ -197,8 +196,7 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     context = _context(before)
     await finder.prepare(asked.text, context)
     place = Place(user_id, sphere, own_sphere(asked.agent_id), settings.whisper.latest)
-    at_hand = isinstance(knowledge.memories, CachedCollection)
-    cache = AlwaysCache(knowledge.memories.memo, place, now) if at_hand else None
+    cache = AlwaysCache(knowledge.memories.memo, place, now) if knowledge.is_cache else None
     always = cache.find() if cache else None
     latest = always.episodes if always else await _latest(finder, place, now)
     nearest = _called_for(asked, context)

@@ -9,6 +9,7 @@ from loguru import logger
 
 from souffleur.agents.model.chat import on_behalf_of
 from souffleur.errors import AnswerError, EmbedderError, EndpointError, OutageError, StoreError
+from souffleur.knowledge.erasure import undo_turn
 from souffleur.knowledge.operation import Actor, ActorKind
 from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.sessions import Sessions
@@ -244,7 +245,7 @@ class Judge:
         turns = [await self._with_own(turn.clipped()) for turn in waiting if turn.messages]
         if not turns:
             return
-        earlier = await knowledge.known.journal.messages_before(turns[0], limit=self._window)
+        earlier = await knowledge.current.journal.messages_before(turns[0], limit=self._window)
         judged = await self._parts.needed_agents.monitor.run(turns, earlier)
         if judged.answer.big:
             status = await knowledge.sessions.portrait_status(turns[0].user_id, turns[0].sphere)
@@ -260,7 +261,7 @@ class Judge:
         by = Actor(who=ActorKind.HOST)
         again = [turn for turn in await self._knowledge.journal.waiting(user_id) if turn.version]
         for turn in reversed(again):
-            await self._knowledge.undo_turn(turn, by=by, now=self._parts.clock())
+            await undo_turn(self._knowledge, turn, by=by, now=self._parts.clock())
         sessions = self._knowledge.sessions
         await sessions.requeue(await sessions.segments_with([turn.id for turn in again]))
 

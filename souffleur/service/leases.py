@@ -45,7 +45,7 @@ class Leases:
 
         It may not if another process holds the lease, or if the user's memory is off.
         """
-        if not (await self._knowledge.at_hand.choices.find(user_id)).memory:
+        if not (await self._knowledge.cache.choices.find(user_id)).memory:
             yield False
             return
         async with self.hold(user_id) as mine:

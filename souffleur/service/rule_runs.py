@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from souffleur.knowledge import decay
 from souffleur.knowledge.memory import Due, Memory
 from souffleur.knowledge.operation import Actor, ActorKind, Archive, Forget, Verdict, derive_id
+from souffleur.knowledge.proposals import lapse
 from souffleur.knowledge.store.purging import TOMBSTONE_KEPT_FOR, find_purgeable, purge, purge_idle
 from souffleur.knowledge.store.runs import run_log
 from souffleur.report.quality import measure
@@ -185,7 +186,7 @@ async def run_purge(knowledge: "KnowledgeBase", options: RunOptions) -> RunResul
             options.step(len(result.items), result.due)
     if options.dry_run or result.stopped:
         return result
-    await knowledge.lapse(options.now, user_id=options.user_id)
+    await lapse(knowledge, options.now, user_id=options.user_id)
     await purge_idle(knowledge, options.now, user_id=options.user_id)
     if options.user_id is None:
         await run_log.drop_old(knowledge.journal, options.now)

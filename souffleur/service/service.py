@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from loguru import logger
 
 from souffleur.errors import StoreError, joined
+from souffleur.knowledge.erasure import finish_removals
 from souffleur.knowledge.network.breaker import Outage
 from souffleur.knowledge.store.runs.watermarks import Leader
 from souffleur.knowledge.turn import Turn, TurnState
@@ -332,11 +333,11 @@ class Service:
             left = await asyncio.to_thread(outbox.take_up, lambda kept: self.wake(kept.user_id))
             if left:
                 logger.info("{} turns of processes that are gone go to the server", left)
-        elif finished := await self._knowledge.recover():
+        elif finished := await self._knowledge.recover() + await finish_removals(self._knowledge):
             logger.info("finished {} verdicts that a crash had interrupted", finished)
 
     async def _finish_removals(self, user_id: str) -> None:
-        if count := await self._knowledge.finish_removals(user_id):
+        if count := await finish_removals(self._knowledge, user_id):
             logger.info("finished {} removals that a crash had interrupted", count)
 
     @property

@@ -78,7 +78,7 @@ class Summaries:
 
         Raises an outage of an endpoint or the store: then all of it waits.
         """
-        waiting = await self._knowledge.known.sessions.waiting_segments(user_id)
+        waiting = await self._knowledge.current.sessions.waiting_segments(user_id)
         pauses = [await self._summarise(segment) for segment in waiting]
         pauses += [await self._write_due(one) for one in await self.due(user_id)]
         if not self._knowledge.raw_days:
@@ -91,7 +91,7 @@ class Summaries:
         There may be one in the common sphere, and one in that of each persona that knows only its
         own. Episodes and portraits are read once for all of them.
         """
-        knowledge = self._knowledge.known
+        knowledge = self._knowledge.current
         episodes = await knowledge.list(user_id, category=Category.EPISODE)
         portraits = await knowledge.portraits(user_id, EVERY_SPHERE)
         spheres = {one.sphere for one in (*episodes, *portraits) if one.sphere != SHARED}

@@ -9,6 +9,7 @@ import pytest
 from souffleur.agents.model.chat import Reply, Request
 from souffleur.api import Souffleur
 from souffleur.errors import NotFoundError
+from souffleur.knowledge import erasure
 from souffleur.knowledge.memory import Category, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind, Forget, Update
 from souffleur.knowledge.store.engine.collection import Filter, read_all
@@ -38,7 +39,7 @@ async def test_everything_of_a_user_is_deleted(tmp_path: Path) -> None:
     told = await keep(base, "Ann likes Zanzibar.")
     await by_hand(base, Forget(target=told.id, reason="asked"))
     before = await read_all(base.journal.collection, Filter())
-    erased = await base.erase_user("ann")
+    erased = await erasure.erase_user(base, "ann")
     expected = {"memory": 1, "turn": 4, "entry": 2, "session": 1, "segment": 1, "person": 1}
     shared = {
         name: erased.counts[name] for name in erased.counts if name in ("arrivals", "user lease")
@@ -50,7 +51,7 @@ async def test_everything_of_a_user_is_deleted(tmp_path: Path) -> None:
     ]
     assert '"ann' not in await words_of(base)
     with pytest.raises(NotFoundError, match="nothing is known of 'ann'"):
-        await base.erase_user("ann")
+        await erasure.erase_user(base, "ann")
     await base.close()
 
 
@@ -194,7 +195,9 @@ async def test_a_quote_is_taken_out_of_what_has_another_source(tmp_path: Path) -
     await base.memories.merge_payload([memory.id], {"evidence": quotes})
     await by_hand(base, Forget(target=memory.id, reason="asked"))
     assert (await words_of(base)).count("tea, always") == 4  # turn, memory, before and after
-    erased = await base.erase_turn("2", user_id="ann", by=Actor(who=ActorKind.USER), now=NOW)
+    erased = await erasure.erase_turn(
+        base, "2", user_id="ann", by=Actor(who=ActorKind.USER), now=NOW
+    )
     assert erased.counts == {"turn": 1, "quote": 1, "entry": 2}
     assert "tea, always" not in await words_of(base)
     (left,) = await base.list("ann", states=tuple(MemoryState))
@@ -214,12 +217,12 @@ async def test_what_another_turn_of_the_same_call_has_changed_stays(tmp_path: Pa
         Update(target=old.id, **change), said=first.said(), reason="Milk; it was so hot."
     )
     (kept,) = await base.apply(told, turns=[first, second])
-    await base.erase_turn("2", user_id="ann", by=Actor(who=ActorKind.USER), now=NOW)
+    await erasure.erase_turn(base, "2", user_id="ann", by=Actor(who=ActorKind.USER), now=NOW)
     assert [one.content for one in await base.list("ann")] == ["Ann likes milk."]
     (left,) = await base.journal.get_entries([kept.id])
     assert (left.quote, left.details["content"], left.reason) == ("milk", "Ann likes milk.", "r")
     assert "so hot" not in (await words_of(base)).casefold()
-    await base.erase_turn("1", user_id="ann", by=Actor(who=ActorKind.USER), now=NOW)
+    await erasure.erase_turn(base, "1", user_id="ann", by=Actor(who=ActorKind.USER), now=NOW)
     assert [one.content for one in await base.list("ann")] == ["Ann likes tea."]
     await base.close()
 
@@ -229,7 +232,7 @@ async def test_what_is_judged_at_that_moment_is_not_kept(tmp_path: Path) -> None
     opened: list[Souffleur] = []
 
     async def chat(request: Request) -> Reply:
-        await opened[0].knowledge.erase_user("ann")  # as by another process
+        await erasure.erase_user(opened[0].knowledge, "ann")  # as by another process
         return await Scripted(monitor)(request)
 
     names = {"user_title": "Ann", "assistant_name": "Mo", "retry_pause": 0.0}

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from souffleur.errors import NotFoundError, StoreMismatchError, UndoError
+from souffleur.knowledge import proposals
 from souffleur.knowledge.decay import effective
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import (
@@ -74,10 +75,10 @@ async def test_an_update_keeps_history(base: KnowledgeBase) -> None:
 async def test_an_edit_that_was_refused_can_be_made_later(base: KnowledgeBase) -> None:
     """Words that another memory had are taken once that one is forgotten."""
     milk, tea = await keep(base, "Ann likes milk."), await keep(base, "Ann likes tea.")
-    first = await base.edit(milk.id, "Ann likes tea.", user_id="ann", by=USER, now=NOW)
+    first = await proposals.edit(base, milk.id, "Ann likes tea.", user_id="ann", by=USER, now=NOW)
     await by_hand(base, Forget(target=tea.id, reason="r"))
     at = NOW + days(1)
-    second = await base.edit(milk.id, "Ann likes tea.", user_id="ann", by=USER, now=at)
+    second = await proposals.edit(base, milk.id, "Ann likes tea.", user_id="ann", by=USER, now=at)
     assert (first.refused, second.refused) == (Refusal.DUPLICATE, None)
 
 
@@ -600,12 +601,11 @@ async def test_new_words_exclude_nothing_yet(base: KnowledgeBase) -> None:
 
 
 async def test_memories_are_counted_in_whatever_state(base: KnowledgeBase) -> None:
-    """Of all, of a user, or told to a persona; and an id is held even if it is forgotten."""
+    """All, those of a user, or those that a persona learned; a forgotten memory is still held."""
     one = await keep(base, "Ann likes green tea.")
     await by_hand(base, Forget(target=one.id, reason="r"))
     assert await base.count() == await base.count(user_id="ann") == 1
     assert await base.count(user_id="bob") == 0
     assert await base.count(agent_id=one.agent_id) == 1
     assert await base.count(agent_id="nobody") == 0
-    assert await base.exists(one.id)
-    assert not await base.exists("00000000-0000-4000-8000-000000000000")
+    assert await base.memories.get([one.id])

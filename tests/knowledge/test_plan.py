@@ -149,7 +149,7 @@ async def test_a_merged_memory_is_as_sure_as_its_parts(base: KnowledgeBase) -> N
     for parts, verified in (((unsure, sure), False), ((sure, surer), True)):
         ids = tuple(outcome.memory_ids[0] for outcome in parts)
         op = Merge(targets=ids, reason="r", content=f"Ann drinks tea, {verified}.")
-        merged = await base.preview(verdict(op, who=ActorKind.CONSOLIDATOR))
+        merged = await base.writer.plan(verdict(op, who=ActorKind.CONSOLIDATOR))
         assert merged[0].changes[0].after.verified is verified
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from souffleur.api import Souffleur
 from souffleur.errors import NotFoundError, UndoError
+from souffleur.knowledge import proposals
 from souffleur.knowledge.memory import Category, Due, MemoryState, Source
 from souffleur.knowledge.operation import (
     ActorKind,
@@ -104,7 +105,7 @@ async def test_no_is_no(tmp_path: Path) -> None:
         assert outcome.refused is Refusal.REJECTED
         assert (await memory.proposals(**ME), await known(memory)) == ([], ["Ann likes tea."])
         with pytest.raises(NotFoundError):
-            await memory.knowledge.agree(proposal.id, **ME, by=outcome.by, now=NOW)
+            await proposals.agree(memory.knowledge, proposal.id, **ME, by=outcome.by, now=NOW)
         for answered in (memory.confirm, memory.reject):
             with pytest.raises(NotFoundError, match="no proposal that waits"):
                 await answered(proposal.id, **ME)
@@ -177,7 +178,7 @@ async def test_who_must_ask_for_what(tmp_path: Path, op: Op, who: ActorKind, wai
     if waits:
         assert {one.content for one in await base.list("ann")} == {"Tea.", "Cat."}
         by = verdict(who=ActorKind.USER).by
-        agreed = await base.agree(outcome.id, user_id="ann", by=by, now=NOW + days(1))
+        agreed = await proposals.agree(base, outcome.id, user_id="ann", by=by, now=NOW + days(1))
         assert (agreed.refused, bool(agreed.changes)) == (None, True)
     await base.close()
 

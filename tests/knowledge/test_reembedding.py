@@ -8,6 +8,7 @@ import pytest
 from qdrant_edge import UpdateOperation
 
 from souffleur.errors import StoreBusyError, StoreMismatchError
+from souffleur.knowledge import proposals
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind
@@ -118,7 +119,7 @@ async def test_what_is_changed_meanwhile_stays_changed(tmp_path: Path) -> None:
     await asyncio.sleep(0.01)
     waiting.set()
     by = Actor(who=ActorKind.USER)
-    await base.edit(known.id, "Ann uses Vue for the web.", user_id="ann", by=by, now=NOW)
+    await proposals.edit(base, known.id, "Ann uses Vue for the web.", user_id="ann", by=by, now=NOW)
     await filling
     assert (await base.get(known.id, user_id="ann")).content == "Ann uses Vue for the web."
     expected = (await embedder.embed(["Ann uses Vue for the web."]))[0]

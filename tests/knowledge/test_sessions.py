@@ -146,7 +146,7 @@ async def test_a_reply_that_is_replaced_keeps_its_place(tmp_path: Path) -> None:
     assert await base.journal.messages_before(turns[2], limit=3) == said[1:]
     await base.journal.mark(turns, judged={"reason": "r"})
     for _ in range(2):
-        assert await base.known.journal.messages_before(turns[2], limit=9) == said
+        assert await base.current.journal.messages_before(turns[2], limit=9) == said
     assert await base.journal.messages_before(turns[0], limit=9) == []
     await base.close()
 

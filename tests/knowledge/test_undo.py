@@ -3,6 +3,7 @@
 import pytest
 
 from souffleur.errors import UndoError
+from souffleur.knowledge.erasure import undo_turn
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind
 from souffleur.knowledge.operation import Actor, ActorKind, Boost, Guard, Promote, Update
@@ -61,7 +62,7 @@ async def test_all_that_a_turn_brought_is_undone_once(base: KnowledgeBase) -> No
     change = {"reason": "r", "quote": "use Vue", "content": "Ann uses Vue daily."}
     update = Update(target=made[0].memory_ids[0], **change)
     made += await base.apply(verdict(update, user=one.user, name="later"), turns=[one])
-    undone = await base.undo_turn(one, by=USER, now=NOW)
+    undone = await undo_turn(base, one, by=USER, now=NOW)
     assert [entry.undoes for entry in undone] == [made[3].id, made[0].id]
     assert [memory.content for memory in await base.list("ann")] == ["Ann uses Go."]
-    assert await base.undo_turn(one, by=USER, now=NOW) == []
+    assert await undo_turn(base, one, by=USER, now=NOW) == []

@@ -200,7 +200,7 @@ class Recalls(RuleBasedStateMachine):
     def it_does_not_show(self) -> None:
         if not hasattr(self, "names"):
             return
-        hand = self.base.at_hand
+        hand = self.base.cache
         for name in self.names.values():
             people = self.do(self.base.people.find(name, self.persona))
             assert self.do(hand.people.find(name, self.persona)) == people

@@ -458,7 +458,8 @@ async def test_core_and_the_most_important_are_always_there(tmp_path: Path) -> N
         (low,) = await memory.remember("Ann has a red bicycle.", user_id="ann")
         await memory.remember("Ann is allergic to peanuts.", user_id="ann")
         await memory.knowledge.memories.merge_payload(
-            [low.memory_ids[0]], {"category": "core", "importance": 3.0}
+            [low.memory_ids[0]],
+            {"category": "core", "labels": ["category:core"], "importance": 3.0},
         )
         whisper = await memory.recall(**ME, text="日本語で話そう")
         assert [line for line in whisper.text.splitlines() if line.startswith("-")] == [

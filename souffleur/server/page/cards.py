@@ -159,7 +159,7 @@ async def _searched(memory: Souffleur, wanted: Wanted, text: str) -> list[Memory
         since=wanted.since,
         until=wanted.until,
     )
-    hits = await memory.knowledge.known.search(query)
+    hits = await memory.knowledge.current.search(query)
     kept = [one.memory for one in hits if one.relevance >= WEAK or _has(one.memory, text)]
     return [one for one in kept if not wanted.kinds or one.kind in wanted.kinds]
 

@@ -138,7 +138,7 @@ async def _near(memory: Souffleur, turn: Turn) -> Mapping[str, Found]:
     query = Query(
         turn.user_id, said.user, turn.at, context=context, sphere=turn.sphere, limit=NEAREST
     )
-    return {hit.item.id: hit for hit in await memory.knowledge.known.search(query)}
+    return {hit.item.id: hit for hit in await memory.knowledge.current.search(query)}
 
 
 def _line(memory: Souffleur, turn: Turn, one: Memory, hits: Mapping[str, Found]) -> Line:

@@ -10,6 +10,7 @@ from bench.residue import found_in
 from souffleur.agents.model.chat import Request
 from souffleur.api import Souffleur
 from souffleur.errors import InputError, NotFoundError
+from souffleur.knowledge import erasure
 from souffleur.knowledge.forgetting.subject import Subject
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Actor, ActorKind, Forget
@@ -207,9 +208,11 @@ async def test_a_death_before_any_write_is_made_good(stage: Stage, tmp_path: Pat
         )
         try:
             if begun:
-                await dying.finish_removals()
+                await erasure.finish_removals(dying)
             else:
-                await dying.forget_topic("Quentin", preview.ids, user_id="ann", by=by, now=NOW)
+                await erasure.forget_topic(
+                    dying, "Quentin", preview.ids, user_id="ann", by=by, now=NOW
+                )
             break
         except Gone:
             knowledge.journal.collection = talk_of
@@ -238,7 +241,7 @@ async def test_an_opening_finishes_what_was_begun(tmp_path: Path) -> None:
         by = Actor(who=ActorKind.USER)
         await removals.begin(make_order("ann", traces, subject, by=by, now=NOW, retell=False))
     base = await open_base(tmp_path / "store", dimension=128)
-    assert await base.recover() == 1
+    assert await erasure.finish_removals(base) == 1
     await base.close()
     assert found_in(tmp_path, "Quentin") == []
 

@@ -14,6 +14,7 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.search.memories import Found, Query, Scope
 from souffleur.knowledge.search.periods import find_period
 from souffleur.knowledge.search.turns import LEXICAL_HITS, SELF_CONTAINED_BYTES, without_names
+from souffleur.knowledge.store.labels import label
 from souffleur.knowledge.turn import Turn, turn_point_id
 from tests.build import NOW, turn
 from tests.stores import empty_base
@@ -107,7 +108,8 @@ async def test_what_was_not_asked_for_lends_nothing(tmp_path: Path) -> None:
     assert await context_of(base, answer, since=answer.at) == 0
     assert await context_of(base, answer, agent_id="default") > 0
     base.journal.record(asked.model_copy(update={"user": QUESTION, "agent_id": "tutor"}))
-    await base.journal.mark([asked], agent_id="tutor")
+    labels = [label("agent_id", "tutor"), label("session_id", asked.session_id)]
+    await base.journal.mark([asked], agent_id="tutor", labels=labels)
     assert await context_of(base, answer, agent_id="default") == 0
     await base.close()
 

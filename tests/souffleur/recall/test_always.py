@@ -52,7 +52,7 @@ async def test_what_stands_holds_as_long_as_nothing_in_it_ends(tmp_path: Path) -
     for minutes in (0, 10, 21, 31, 60, 59, 62, 200, -60):
         asked = Asked("ann", "s1", "So tired", NOW + minutes * MINUTE, Persona())
         of = (Settings(), asked, estimate_tokens)
-        known, anew = [await whisper_for(one, *of) for one in (base.at_hand, base)]
+        known, anew = [await whisper_for(one, *of) for one in (base.cache, base)]
         assert known == anew
         said.add(anew.text)
     assert len(said) > 2, "the time changes nothing here"
@@ -74,7 +74,7 @@ async def test_a_host_that_changes_data_changes_no_later_recall(tmp_path: Path) 
     await keep(base, "They talked.", category=Category.EPISODE, data={"key_facts": ["It rained."]})
     asked = Asked("ann", "s1", "Good morning", NOW, Persona())
     for _ in range(3):
-        recall = await whisper_for(base.at_hand, Settings(), asked, estimate_tokens)
+        recall = await whisper_for(base.cache, Settings(), asked, estimate_tokens)
         assert recall.episodes[0].data["key_facts"] == ["It rained."]
         recall.episodes[0].data["key_facts"].append("It hailed.")
     await base.close()

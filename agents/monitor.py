@@ -35,7 +35,7 @@ from souffleur.knowledge.operation import (
     Update as Replace,
     Verdict,
 )
-from souffleur.knowledge.search.memories import Query
+from souffleur.knowledge.search.query import Query
 from souffleur.knowledge.search.words import split
 from souffleur.knowledge.session import talk_began
 from souffleur.knowledge.turn import Turn, verdict_id

@@ -34,7 +34,7 @@ from souffleur.knowledge.operation import (
     derive_id,
 )
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.search.memories import EVERYWHERE, Found, Query, Scope
+from souffleur.knowledge.search.query import EVERYWHERE, Found, Query, Scope
 from souffleur.knowledge.text.plain import single_line
 from souffleur.knowledge.turn import Turn
 from souffleur.prompts import render, stamp

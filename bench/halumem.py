@@ -45,7 +45,7 @@ from souffleur.agents.structured_chat import StructuredChat
 from souffleur.api import Souffleur
 from souffleur.evals.fixture import Listener, scratch, to_op_records
 from souffleur.knowledge.operation import ActorKind
-from souffleur.knowledge.search.memories import Query
+from souffleur.knowledge.search.query import Query
 from souffleur.knowledge.turn import TurnState
 from souffleur.replay import Played, clock_for, replay
 from souffleur.settings import Settings

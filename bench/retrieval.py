@@ -29,8 +29,8 @@ from souffleur.errors import InputError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.search.embedder import Embedder, make_embedder
-from souffleur.knowledge.search.memories import Query, Scope
 from souffleur.knowledge.search.periods import find_period
+from souffleur.knowledge.search.query import Query, Scope
 from souffleur.knowledge.store.opening import StoreLocation, open_knowledge
 from souffleur.knowledge.turn import Turn, turn_point_id
 from souffleur.recall.gather import Asked, whisper_for

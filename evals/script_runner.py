@@ -9,7 +9,7 @@ from souffleur.evals.scoring import could_meet
 from souffleur.evals.script import Ask, RunPart, Script, ScriptTurn, TalkPart
 from souffleur.knowledge.memory import NARRATIVE, Category
 from souffleur.knowledge.operation import LedgerEntry
-from souffleur.knowledge.search.memories import Found
+from souffleur.knowledge.search.query import Found
 from souffleur.knowledge.store.opening import Opener
 from souffleur.knowledge.text.match import find_quote
 from souffleur.knowledge.turn import Turn, TurnState

@@ -10,7 +10,7 @@ from souffleur.knowledge.identity import reading_sphere, sphere_conditions, user
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.operation import derive_id, entry_id
-from souffleur.knowledge.search.memories import INSTANT, expired_conditions
+from souffleur.knowledge.search.query import INSTANT, expired_conditions
 from souffleur.knowledge.search.words import encode_query
 from souffleur.knowledge.store.codecs import fingerprint, to_memories
 from souffleur.knowledge.store.engine.collection import (

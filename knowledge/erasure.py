@@ -24,7 +24,7 @@ from souffleur.knowledge.memory import Memories, Memory
 from souffleur.knowledge.operation import Actor, LedgerEntries, LedgerEntry
 from souffleur.knowledge.privacy.secrets import mask
 from souffleur.knowledge.proposals import withdraw, withdrawn
-from souffleur.knowledge.search.memories import CLEARLY_MEANT, Query
+from souffleur.knowledge.search.query import CLEARLY_MEANT, Query
 from souffleur.knowledge.store import erasing
 from souffleur.knowledge.store.codecs import to_memories
 from souffleur.knowledge.store.erasing import Erased

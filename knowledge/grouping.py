@@ -12,7 +12,7 @@ from souffleur.knowledge.identity import user_conditions
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.search.memories import INSTANT, expired_conditions
+from souffleur.knowledge.search.query import INSTANT, expired_conditions
 from souffleur.knowledge.store.codecs import to_memories
 from souffleur.knowledge.store.engine.collection import (
     AnyOf,

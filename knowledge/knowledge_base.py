@@ -34,7 +34,8 @@ from souffleur.knowledge.operation import (
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.groups import NEVER_KEPT, Group
 from souffleur.knowledge.search.embedder import Embedder
-from souffleur.knowledge.search.memories import (
+from souffleur.knowledge.search.memories import search
+from souffleur.knowledge.search.query import (
     INSTANT,
     Found,
     Query,
@@ -42,10 +43,9 @@ from souffleur.knowledge.search.memories import (
     expired_conditions,
     memories_filter,
     ranking_key,
-    search,
-    search_turns,
     turns_filter,
 )
+from souffleur.knowledge.search.turns import search_turns
 from souffleur.knowledge.store.codecs import (
     fingerprint,
     masked_reader,

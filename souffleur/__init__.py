@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.operation import LedgerEntry as LedgerEntry
     from souffleur.knowledge.people import Person as Person, PersonaCard as PersonaCard
     from souffleur.knowledge.preferences import Preferences as Preferences
-    from souffleur.knowledge.search.memories import Found as Found, Scope as Scope
+    from souffleur.knowledge.search.query import Found as Found, Scope as Scope
     from souffleur.notices import Notice as Notice
     from souffleur.recall.compose import Recall as Recall
     from souffleur.service.health import Health as Health
@@ -51,7 +51,7 @@ _HOMES = {
     "Chat": "souffleur.agents.model.chat",
     "EndpointError": "souffleur.errors",
     "FileError": "souffleur.errors",
-    "Found": "souffleur.knowledge.search.memories",
+    "Found": "souffleur.knowledge.search.query",
     "Health": "souffleur.service.health",
     "InputError": "souffleur.errors",
     "Kind": "souffleur.knowledge.memory",
@@ -71,7 +71,7 @@ _HOMES = {
     "Request": "souffleur.agents.model.chat",
     "RunOptions": "souffleur.service.run",
     "RunResult": "souffleur.service.run",
-    "Scope": "souffleur.knowledge.search.memories",
+    "Scope": "souffleur.knowledge.search.query",
     "Settings": "souffleur.settings",
     "SettingsError": "souffleur.errors",
     "Souffleur": "souffleur.api",

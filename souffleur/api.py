@@ -53,7 +53,7 @@ from souffleur.knowledge.people import Knows, Language, Person, PersonaCard, sph
 from souffleur.knowledge.preferences import Preferences
 from souffleur.knowledge.privacy.groups import Group
 from souffleur.knowledge.privacy.secrets import without_secret
-from souffleur.knowledge.search.memories import CLEARLY_MEANT, Found, Query, Scope
+from souffleur.knowledge.search.query import CLEARLY_MEANT, Found, Query, Scope
 from souffleur.knowledge.store.introductions import UserSummary, list_users
 from souffleur.knowledge.store.reading import describe_faults
 from souffleur.knowledge.text.plain import is_blank, mend, name_media

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 from souffleur.errors import InputError
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.memory import Category, Kind, MemoryState
-from souffleur.knowledge.search.browsing import Wanted, count
+from souffleur.knowledge.search.memories import count
+from souffleur.knowledge.search.query import Wanted
 
 if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase

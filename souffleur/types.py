@@ -24,8 +24,8 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.people import Everybody as Everybody
 from souffleur.knowledge.policy import DecayRule as DecayRule, Policy as Policy
-from souffleur.knowledge.search.memories import Query as Query
 from souffleur.knowledge.search.periods import Period as Period
+from souffleur.knowledge.search.query import Query as Query
 from souffleur.knowledge.store.backup import BackupManifest as BackupManifest
 from souffleur.knowledge.store.erasing import Erased as Erased
 from souffleur.knowledge.store.export import Exported as Exported

@@ -22,7 +22,7 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.policy import COMPANION, Policy
 from souffleur.knowledge.search.embedder import make_embedder
-from souffleur.knowledge.search.hash_embeddings import HashEmbeddings
+from souffleur.knowledge.search.embedding_models import HashEmbeddings
 from souffleur.knowledge.store.codecs import to_point
 from souffleur.knowledge.store.engine.collection import Filter, read_all
 from souffleur.knowledge.store.opening import Opener, open_knowledge

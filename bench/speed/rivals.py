@@ -19,7 +19,7 @@ from langchain_core.embeddings import Embeddings
 from bench.speed.store import USER
 from bench.systems import load_factory
 from souffleur.errors import SettingsError
-from souffleur.knowledge.search.hash_embeddings import HashEmbeddings
+from souffleur.knowledge.search.embedding_models import HashEmbeddings
 
 MEMORIES_PER_WRITE = 500
 

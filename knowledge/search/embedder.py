@@ -18,10 +18,10 @@ from souffleur.knowledge.search.embedding_models import (
     TEXTS_PER_REQUEST,
     Embeddings,
     FastEmbeddings,
+    HashEmbeddings,
     openai_embeddings,
     translate,
 )
-from souffleur.knowledge.search.hash_embeddings import HashEmbeddings
 from souffleur.knowledge.text.plain import mend
 from souffleur.knowledge.watching import UNWATCHED, Watch
 
@@ -134,6 +134,10 @@ class Embedder:
     async def prepare_queries(self, texts: Sequence[str], *, within: float | None = None) -> None:
         """Have the vectors at hand that `embed_queries` will be asked for. Raises the same."""
         await self._find(texts, query=self._asymmetric, within=self._limit(within))
+
+    def nearness(self, cosine: float) -> float:
+        """Return the part of a cosine above that of unrelated texts (`floor`), scaled to 0..1."""
+        return max(0.0, (cosine - self.floor) / (1 - self.floor))
 
     def forget_texts(self) -> None:
         """Drop the vectors that are remembered, and the texts with them."""

@@ -6,24 +6,39 @@ neighbours. The two messages of a turn are compared one by one, so that a long r
 a short sentence; the reply has less weight, since most questions are about the user.
 """
 
+import asyncio
+import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection as Some, Iterable, Sequence
+from collections.abc import Collection as Some, Iterable, Sequence, Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from souffleur.knowledge.search.nearness import DenseEncoder, Parts, lexical_nearness, lexical_scale
-from souffleur.knowledge.search.words import encode_query, is_spaced
+from souffleur.knowledge.privacy.groups import NEVER_KEPT, Group
+from souffleur.knowledge.search.periods import Period, find_period
+from souffleur.knowledge.search.query import Found, Query, relevance_of, turns_filter
+from souffleur.knowledge.search.words import (
+    encode_query,
+    is_spaced,
+    lexical_nearness,
+    lexical_scale,
+)
+from souffleur.knowledge.store.codecs import masked_reader
 from souffleur.knowledge.store.engine.collection import (
     Between,
     Collection,
     Filter,
     Hit,
+    Is,
     Point,
     Search,
 )
 from souffleur.knowledge.store.labels import has
+from souffleur.knowledge.store.reading import read_each
+
+if TYPE_CHECKING:
+    from souffleur.knowledge.search.embedder import Embedder
 
 LEXICAL_HITS = 300
 """Number of hits by words; only these can help their neighbours."""
@@ -48,6 +63,13 @@ MAX_NEIGHBOUR_GAP = timedelta(minutes=30)
 MIN_LABEL_SHARE = 0.1
 """Minimum share of hits with a label that is taken to be a speaker's name."""
 
+OTHER_TIME_WEIGHT = 2 / 3
+"""Weight of a turn from outside the period that the text names."""
+TOLD_LATER_WEIGHT = 0.85
+"""Weight of a turn from soon after that period: people tell a day later ("yesterday I …")."""
+TOLD_WITHIN = timedelta(days=7)
+"""Time after a period in which people still tell about it."""
+
 _LABEL = re.compile(r"^([^\W\d_][^\n:：]{0,23})[:：]", re.MULTILINE)
 
 
@@ -66,31 +88,78 @@ class _Told(NamedTuple):
 
 
 @dataclass(frozen=True)
-class NearTurn:
-    """A turn and its nearness to some texts."""
+class _NearTurn:
+    """A turn and its nearness to the texts of a query."""
 
     point: Point
     at: datetime
-    """When it was said."""
-    parts: Parts
-    """Its own nearness, `cosine` and `lexical`, by whoever says it, and the part of its neighbours,
-    `context`."""
+    """The time when it was said."""
+    parts: dict[str, float]
+    """Its own nearness, `cosine` and `lexical`, and the part of its neighbours, `context`."""
     rank: float
     """The nearness for ranking, from 0 to 1; it includes the neighbours and the speaker."""
 
 
-async def hybrid_search_turns(
+async def search_turns(
     collection: Collection,
-    encoder: DenseEncoder | None,
-    texts: Sequence[tuple[str, float]],
-    allowed: Filter,
-    corpus: Filter,
-) -> list[NearTurn]:
-    """Return the turns nearest to the weighted texts, unordered, in two round trips.
+    embedder: "Embedder",
+    query: Query,
+    withheld: AbstractSet[Group] = NEVER_KEPT,
+) -> list[Found]:
+    """Return up to `query.limit` raw turns, best first, with data of these groups masked."""
+    near = await _near_turns(collection, embedder, query)
+    if not near:
+        return []
+    period = await asyncio.to_thread(_named_period, query)
+    ranked = [(_score(one, query.now, period), one) for one in near]
+    ranked.sort(key=lambda pair: (-round(pair[0], 6), pair[1].at.timestamp(), pair[1].point.id))
+    best = ranked[: query.limit]
+    found = read_each((one.point for _, one in best), masked_reader(withheld))
+    turns = {turn.id: turn for turn in found}
+    return [
+        Found(
+            turns[one.point.id],
+            score,
+            relevance_of(one.parts),
+            0.0,
+            {**one.parts, "recency": _recency(one.at, query.now)},
+        )
+        for score, one in best
+        if one.point.id in turns
+    ]
 
-    `corpus` is the set of turns over which the rarity of words is counted. Without an encoder, only
-    words are compared.
+
+def _named_period(query: Query) -> Period | None:
+    """Return the past period that the text names, unless that is the previous talk."""
+    period = find_period(query.text, query.now, query.zone)
+    return None if period is not None and period.last else period
+
+
+def _score(near: _NearTurn, now: datetime, period: Period | None) -> float:
+    # A question about earlier talk means no time in particular: recency only settles near ties.
+    return near.rank * _period_weight(near.at, period) * (0.84 + 0.01 * _recency(near.at, now))
+
+
+def _period_weight(at: datetime, period: Period | None) -> float:
+    if period is None or period.start <= at < period.end:
+        return 1.0
+    told_later = period.end <= at < period.end + TOLD_WITHIN
+    return TOLD_LATER_WEIGHT if told_later else OTHER_TIME_WEIGHT
+
+
+def _recency(at: datetime, now: datetime) -> float:
+    return math.exp(-max(0.0, (now - at).total_seconds()) / 86400 / 30)
+
+
+async def _near_turns(
+    collection: Collection, embedder: "Embedder", query: Query
+) -> list[_NearTurn]:
+    """Return the turns nearest to the texts of a query, unordered, in two round trips.
+
+    The rarity of words is counted over the user's embedded turns.
     """
+    texts, allowed = query.texts, turns_filter(query)
+    corpus = Filter((Is("user_id", query.user_id), Is("type", "turn"), Is("embedded", True)))
     if not texts or not await collection.count(corpus):
         return []
     weights = [weight * side for _, weight in texts for side in (1.0, REPLY_WEIGHT)]
@@ -102,15 +171,17 @@ async def hybrid_search_turns(
     found = {hit.point.id: hit.point for hits in lexical_hits for hit in hits}
     names = speakers([_told(point).labels for point in found.values()])
     nameless = [without_names(text, names) for text, _ in texts]
-    vectors = await encoder.vectors(nameless) if encoder else []
+    vectors = [] if query.by_words else await embedder.embed_queries(nameless, within=query.within)
     helpers = sorted(scores, key=lambda id: (-scores[id], id))[:HELPERS]
     around = [_around(_told(found[id]).place, allowed) for id in helpers]
     dense_hits = await _dense_hits(collection, vectors, allowed, list(filter(None, around)))
     points = found | {hit.point.id: hit.point for hits in dense_hits for hit in hits}
-    senses = _senses(dense_hits, [*weights, 1.0], encoder) if encoder else {}
     even = [weight for _, weight in texts for _ in range(2)]
     said = _add_up(lexical_hits, even)
-    meant = _senses(dense_hits, [*even, 1.0], encoder) if encoder else {}
+    senses, meant = dict[str, float](), dict[str, float]()
+    if vectors:
+        senses = _senses(dense_hits, [*weights, 1.0], embedder)
+        meant = _senses(dense_hits, [*even, 1.0], embedder)
     scale = await lexical_scale(collection, corpus)
     asked = " ".join(texts[0][0].split())
     named = {name for name in names if without_names(asked, {name}) != asked}
@@ -123,7 +194,7 @@ async def hybrid_search_turns(
         parts = {"lexical": lexical_nearness(said.get(id, 0.0), scale), "context": whole - own}
         parts |= {"cosine": meant[id]} if id in meant else {}
         rank = 1 - (1 - whole) * (1 - senses.get(id, 0.0))
-        near.append(NearTurn(point, told[id].at, parts, rank * _weight(told[id], named)))
+        near.append(_NearTurn(point, told[id].at, parts, rank * _weight(told[id], named)))
     return near
 
 
@@ -205,13 +276,13 @@ def _add_up(lexical_hits: Sequence[Sequence[Hit]], weights: Sequence[float]) -> 
 
 
 def _senses(
-    dense_hits: Sequence[Sequence[Hit]], weights: Sequence[float], encoder: DenseEncoder
+    dense_hits: Sequence[Sequence[Hit]], weights: Sequence[float], embedder: "Embedder"
 ) -> dict[str, float]:
     """Return the dense nearness of each turn to the texts combined."""
     senses: dict[str, float] = {}
     for found, weight in zip(dense_hits, weights, strict=True):
         for hit in found:
-            near = weight * encoder.nearness(hit.score)
+            near = weight * embedder.nearness(hit.score)
             senses[hit.point.id] = 1 - (1 - senses.get(hit.point.id, 0.0)) * (1 - near)
     return senses
 

@@ -1,5 +1,6 @@
 """English endings and stop words: what makes "cats" find "cat" and "the" find nothing."""
 
+import math
 import re
 import unicodedata
 from collections import defaultdict
@@ -8,7 +9,7 @@ from zlib import crc32
 
 from snowballstemmer import stemmer
 
-from souffleur.knowledge.store.engine.collection import Sparse
+from souffleur.knowledge.store.engine.collection import Collection, Filter, Sparse
 from souffleur.knowledge.text.han_variants import spellings, to_simplified
 from souffleur.knowledge.text.plain import fold_width_and_case
 
@@ -149,6 +150,16 @@ def encode_query(text: str) -> Sparse:
             number = _number(spelling)
             weights[number] = max(weight, weights.get(number, 0.0))
     return _sparse(weights)
+
+
+async def lexical_scale(collection: Collection, corpus: Filter) -> float:
+    """Return about the score of a term that only one point of the corpus has."""
+    return math.log1p(await collection.count(corpus)) or 1.0
+
+
+def lexical_nearness(score: float, scale: float) -> float:
+    """Return a nearness from 0 to 1; a term that only one point has gives about a half."""
+    return score / (score + scale) if score > 0 else 0.0
 
 
 def _normalize_tokens(text: str) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from souffleur.cli.memory import Memory
     from souffleur.knowledge.memory import Memory as OneMemory
     from souffleur.knowledge.policy import Policy
-    from souffleur.knowledge.search.memories import Found
+    from souffleur.knowledge.search.query import Found
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def search(
 ) -> None:
     """Search a user's memories, episodes and raw turns."""
     from souffleur.errors import SettingsError
-    from souffleur.knowledge.search.memories import Scope
+    from souffleur.knowledge.search.query import Scope
 
     wanted = scope or [Scope.MEMORIES]
     if not set(wanted) <= set(Scope):

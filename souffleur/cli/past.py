@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from souffleur.agents.brief import Persona
     from souffleur.cli.memory import Memory
     from souffleur.knowledge.memory import Memory as OneMemory
-    from souffleur.knowledge.search.memories import Found
+    from souffleur.knowledge.search.query import Found
     from souffleur.knowledge.session import Segment
     from souffleur.recall.gather import Past
 

@@ -22,7 +22,7 @@ from souffleur.errors import InputError, NotFoundError, RemoteError, SouffleurEr
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.memory import Category, Kind, MemoryState
 from souffleur.knowledge.operation import Importance, LedgerEntry, is_id
-from souffleur.knowledge.search.memories import Scope
+from souffleur.knowledge.search.query import Scope
 from souffleur.knowledge.store.backup import BackupManifest
 from souffleur.knowledge.store.export import Exported
 from souffleur.knowledge.store.transfer import Imported

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from souffleur.errors import joined
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory
-from souffleur.knowledge.search.memories import Found
+from souffleur.knowledge.search.query import Found
 from souffleur.knowledge.text.plain import single_line
 from souffleur.knowledge.turn import Turn
 from souffleur.prompts import render

@@ -14,8 +14,8 @@ from souffleur.errors import EmbedderError
 from souffleur.knowledge.decay import fading
 from souffleur.knowledge.identity import COMMON, PERSONAS, knows, own_sphere
 from souffleur.knowledge.memory import Category, Kind, Memory
-from souffleur.knowledge.search.memories import EVERYWHERE, INSTANT, Found, Query, Scope
 from souffleur.knowledge.search.periods import Period, asks_about_past, find_period, is_question
+from souffleur.knowledge.search.query import EVERYWHERE, INSTANT, Found, Query, Scope
 from souffleur.knowledge.session import WindowRule
 from souffleur.knowledge.text.match import says_again
 from souffleur.knowledge.turn import Turn

@@ -11,7 +11,7 @@ from souffleur.knowledge.boundaries import is_judged
 from souffleur.knowledge.memory import Kind, Memory
 from souffleur.knowledge.operation import Importance
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.search.memories import Found
+from souffleur.knowledge.search.query import Found
 from souffleur.knowledge.search.words import is_spaced, terms
 from souffleur.knowledge.text.plain import single_line
 from souffleur.knowledge.text.sentences import sentences

@@ -17,7 +17,7 @@ from souffleur.knowledge.identity import EVERY_SPHERE
 from souffleur.knowledge.memory import Category, Kind, MemoryState
 from souffleur.knowledge.operation import Importance, LedgerEntry
 from souffleur.knowledge.people import Person, PersonaCard, sphere_of
-from souffleur.knowledge.search.browsing import Wanted
+from souffleur.knowledge.search.query import Wanted
 from souffleur.knowledge.store.export import export_lines
 from souffleur.knowledge.store.transfer import Imported
 from souffleur.lookup import READABLE

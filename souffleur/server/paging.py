@@ -8,7 +8,8 @@ from fastapi import Query
 
 from souffleur.api import Souffleur
 from souffleur.knowledge.memory import Memory
-from souffleur.knowledge.search.browsing import Place, Wanted, browse, count
+from souffleur.knowledge.search.memories import Position, browse, count
+from souffleur.knowledge.search.query import Wanted
 from souffleur.server.problems import RequestError
 from souffleur.server.table import Page
 from souffleur.times import lacks_zone, parse
@@ -45,8 +46,8 @@ def write_cursor(memory: Memory) -> str:
     return f"{memory.created_at.isoformat()}_{memory.id}"
 
 
-def read_cursor(cursor: str) -> Place:
-    """Return the place that a cursor names. Raises RequestError (422) for an invalid cursor."""
+def read_cursor(cursor: str) -> Position:
+    """Return the position that a cursor names. Raises RequestError (422) for an invalid cursor."""
     at, _, id = cursor.partition("_")
     with suppress(ValueError):
         moment = datetime.fromisoformat(at)

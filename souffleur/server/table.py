@@ -21,7 +21,7 @@ from souffleur.knowledge.forgetting.topic import TopicPreview
 from souffleur.knowledge.identity import MAX_ID_LENGTH
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import LedgerEntry
-from souffleur.knowledge.search.memories import Scope
+from souffleur.knowledge.search.query import Scope
 from souffleur.knowledge.store.erasing import Erased
 from souffleur.knowledge.store.topics import Forgotten
 from souffleur.lookup import MAX_LIMIT

@@ -39,7 +39,7 @@ from souffleur.knowledge.operation import (
     Skip,
     derive_id,
 )
-from souffleur.knowledge.search.memories import Query
+from souffleur.knowledge.search.query import Query
 from souffleur.knowledge.store.ledger import Journal
 from souffleur.prompts import LANGUAGES, render, stamp
 from souffleur.recall.rendering import estimate_tokens

@@ -13,7 +13,7 @@ from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.knowledge.operation import Actor, ActorKind
-from souffleur.knowledge.search.memories import Query
+from souffleur.knowledge.search.query import Query
 from souffleur.service.model_runs import MAX_AT_ONCE, run_cues
 from souffleur.service.run import RunLimits, RunOptions, RunResult
 from tests.build import NOW, days, keep

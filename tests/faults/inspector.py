@@ -14,7 +14,7 @@ from souffleur.errors import SouffleurError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import MemoryState
 from souffleur.knowledge.operation import ActorKind, Forget, Update
-from souffleur.knowledge.search.memories import Query, Scope
+from souffleur.knowledge.search.query import Query, Scope
 from souffleur.knowledge.store.engine.collection import Filter, read_all
 from souffleur.knowledge.store.repair import find_broken
 from souffleur.parts import Parts

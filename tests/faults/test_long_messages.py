@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from souffleur.api import Souffleur
-from souffleur.knowledge.search.memories import Query, Scope
+from souffleur.knowledge.search.query import Query, Scope
 from souffleur.knowledge.text.plain import CLIPPED
 from souffleur.knowledge.turn import MAX_MESSAGE_LENGTH
 from souffleur.settings import Settings

@@ -15,7 +15,7 @@ from souffleur.errors import InputError, NotFoundError
 from souffleur.knowledge.identity import MAX_ID_LENGTH, check_id
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Actor, ActorKind, Add, derive_id
-from souffleur.knowledge.search.memories import EVERYWHERE, Query
+from souffleur.knowledge.search.query import EVERYWHERE, Query
 from souffleur.knowledge.turn import TurnState
 from souffleur.parts import Parts
 from souffleur.settings import Settings

@@ -40,7 +40,7 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.policy import COMPANION, EVERBOT
 from souffleur.knowledge.search.embedder import make_embedder
-from souffleur.knowledge.search.memories import Query
+from souffleur.knowledge.search.query import Query
 from souffleur.knowledge.store.opening import open_knowledge
 from tests.build import NOW, an_add, by_hand, days, keep, open_base, turn, verdict
 from tests.place import at_once, located

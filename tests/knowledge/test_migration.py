@@ -10,7 +10,7 @@ from souffleur.knowledge.memory import MemoryState
 from souffleur.knowledge.operation import ActorKind, Add, Boost, Update
 from souffleur.knowledge.policy import COMPANION, EVERBOT
 from souffleur.knowledge.search.embedder import make_embedder
-from souffleur.knowledge.search.memories import Query, Scope
+from souffleur.knowledge.search.query import Query, Scope
 from souffleur.knowledge.store.records import converted
 from souffleur.knowledge.store.transfer import copy_store
 from tests.build import NOW, memory, open_base, turn, verdict

@@ -14,7 +14,7 @@ from souffleur.knowledge.memory import MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.search.embedder import Embedder, make_embedder
-from souffleur.knowledge.search.memories import Query, Scope
+from souffleur.knowledge.search.query import Query, Scope
 from souffleur.knowledge.store.engine.collection import Filter, Point, read_pages
 from souffleur.knowledge.store.engine.edge import EdgeCollection
 from souffleur.knowledge.store.ledger import Journal

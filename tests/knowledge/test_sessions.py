@@ -7,7 +7,7 @@ from langchain_core.embeddings import Embeddings
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.privacy.secrets import MASK
 from souffleur.knowledge.search.embedder import make_embedder
-from souffleur.knowledge.search.hash_embeddings import HashEmbeddings
+from souffleur.knowledge.search.embedding_models import HashEmbeddings
 from souffleur.knowledge.session import WindowRule
 from souffleur.knowledge.store.codecs import session_point, to_session
 from souffleur.knowledge.store.opening import open_knowledge

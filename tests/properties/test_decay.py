@@ -18,7 +18,7 @@ from souffleur.knowledge import decay
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
 from souffleur.knowledge.policy import EVERBOT, Policy
-from souffleur.knowledge.search.memories import EVERYWHERE, Query
+from souffleur.knowledge.search.query import EVERYWHERE, Query
 from souffleur.knowledge.store.codecs import to_point
 from souffleur.parts import Parts
 from souffleur.service.model_runs import run_review

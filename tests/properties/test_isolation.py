@@ -32,7 +32,7 @@ from souffleur.knowledge.operation import (
     Op,
     Update,
 )
-from souffleur.knowledge.search.memories import EVERYWHERE, Found, Query
+from souffleur.knowledge.search.query import EVERYWHERE, Found, Query
 from souffleur.knowledge.turn import Turn
 from souffleur.parts import Parts
 from souffleur.settings import Settings, WhisperBudget

@@ -20,7 +20,7 @@ from souffleur.api import Souffleur
 from souffleur.knowledge.identity import COMMON, SHARED, own_sphere
 from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind, Add, Boost, Delete, Op, Share, Update
-from souffleur.knowledge.search.memories import EVERYWHERE, Query
+from souffleur.knowledge.search.query import EVERYWHERE, Query
 from souffleur.parts import Parts
 from souffleur.settings import Settings
 from souffleur.times import from_clock

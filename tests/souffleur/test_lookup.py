@@ -12,7 +12,7 @@ from souffleur.client import AsyncClient
 from souffleur.errors import InputError, NotFoundError, UndoError
 from souffleur.knowledge.memory import Evidence, Kind, Memory, MemoryState
 from souffleur.knowledge.operation import ActorKind, Add, LedgerEntry
-from souffleur.knowledge.search.memories import Scope
+from souffleur.knowledge.search.query import Scope
 from souffleur.settings import Settings
 from tests.build import NOW, days, keep, memory as made, verdict
 from tests.place import where

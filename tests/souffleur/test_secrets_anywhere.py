@@ -9,7 +9,7 @@ from loguru import logger
 
 from souffleur.errors import SettingsError
 from souffleur.knowledge.operation import Refusal
-from souffleur.knowledge.search.memories import Query, Scope
+from souffleur.knowledge.search.query import Query, Scope
 from tests.build import NOW
 from tests.place import SERVER, bytes_below
 from tests.scripted import SKIP, add, answer, by_name, episode

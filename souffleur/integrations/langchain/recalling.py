@@ -16,7 +16,7 @@ from pydantic import Field
 from souffleur.errors import BlockingError, SouffleurError
 from souffleur.faces import BlockingSouffleur
 from souffleur.integrations.langchain.talk import Talk, talk_of
-from souffleur.knowledge.search.memories import EVERYWHERE, Found, Scope
+from souffleur.knowledge.search.query import EVERYWHERE, Found, Scope
 from souffleur.knowledge.text.plain import single_line
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from souffleur.errors import MemoryOffError, NotFoundError, SouffleurError
 from souffleur.knowledge.identity import check_id, knows
 from souffleur.knowledge.memory import Frozen, Kind, Memory, MemoryState
 from souffleur.knowledge.operation import LedgerEntry
-from souffleur.knowledge.search.memories import Found
+from souffleur.knowledge.search.query import Found
 from souffleur.knowledge.turn import Turn
 from souffleur.recall.gather import Past
 from souffleur.telemetry.log_lines import describe, trace_bug

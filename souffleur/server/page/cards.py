@@ -12,8 +12,8 @@ from souffleur.knowledge import decay
 from souffleur.knowledge.identity import EVERY_SPHERE
 from souffleur.knowledge.memory import Category, Due, Kind, Memory, MemoryState
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.search.browsing import Wanted, browse
-from souffleur.knowledge.search.memories import Query, Scope
+from souffleur.knowledge.search.memories import browse
+from souffleur.knowledge.search.query import Query, Scope, Wanted
 from souffleur.knowledge.store.codecs import to_memory
 from souffleur.knowledge.store.engine.collection import Order
 from souffleur.knowledge.store.reading import read_many

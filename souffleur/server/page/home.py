@@ -9,7 +9,8 @@ from souffleur.knowledge.identity import user_conditions
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
 from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.proposals import LAPSES_AFTER, named_ids
-from souffleur.knowledge.search.browsing import Wanted, browse, count
+from souffleur.knowledge.search.memories import browse, count
+from souffleur.knowledge.search.query import Wanted
 from souffleur.knowledge.store.codecs import to_memories
 from souffleur.knowledge.store.engine.collection import Filter, Is, Order
 from souffleur.knowledge.store.runs import run_log

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from pydantic import Field
 
 from souffleur.knowledge.memory import Category, Kind, MemoryState
-from souffleur.knowledge.search.browsing import Wanted
+from souffleur.knowledge.search.query import Wanted
 from souffleur.knowledge.turn import MAX_MESSAGE_LENGTH
 from souffleur.server.access import AgentId, Caller as Calling, Memory, Owner, UserId
 from souffleur.server.page.cards import Cards, Names, matching, names_of, page_of, strongest

@@ -10,7 +10,7 @@ from souffleur.errors import NotFoundError
 from souffleur.knowledge import decay
 from souffleur.knowledge.identity import sphere_conditions, user_conditions
 from souffleur.knowledge.memory import Category, Kind, Memory
-from souffleur.knowledge.search.memories import Found, Query
+from souffleur.knowledge.search.query import Found, Query
 from souffleur.knowledge.store.codecs import to_memories, to_turn
 from souffleur.knowledge.store.engine.collection import Between, Condition, Filter, Is, Order
 from souffleur.knowledge.store.labels import has

@@ -8,7 +8,8 @@ import pytest
 
 from souffleur.knowledge.identity import COMMON
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
-from souffleur.knowledge.search.browsing import Place, Wanted, browse, count, place
+from souffleur.knowledge.search.memories import Position, browse, count, position
+from souffleur.knowledge.search.query import Wanted
 from souffleur.knowledge.store.codecs import to_point
 from souffleur.knowledge.store.reading import READ_AT_ONCE
 from tests.build import NOW, days, memory
@@ -34,15 +35,15 @@ async def test_each_page_follows_the_one_before(tmp_path: Path, newest_first: bo
     await base.memories.put([to_point(one, (1.0,) + (0.0,) * 15) for one in (*hers, *rest)])
     wanted = Wanted("ann", kinds=("fact",), agent_id="default", since=NOW - days(5), now=NOW)
     seen: list[Memory] = []
-    after: Place | None = None
+    after: Position | None = None
     for size in (2, 3, 1, 4, 9):
         page, more = await browse(
             base.memories, wanted, limit=size, after=after, newest_first=newest_first
         )
         seen += page
-        after = place(page[-1])
+        after = position(page[-1])
         assert more is (len(seen) < len(hers))
-    assert seen == sorted(hers, key=place, reverse=newest_first)
+    assert seen == sorted(hers, key=position, reverse=newest_first)
     assert await count(base.memories, wanted) == len(hers)
     await base.close()
 
@@ -57,7 +58,7 @@ async def test_a_long_page_is_read_in_parts(tmp_path: Path, newest_first: bool) 
     hers += [memory(f"Once {n}.", created_at=NOW - days(1)) for n in range(READ_AT_ONCE + 10)]
     hers += [memory(f"Own {n}.", created_at=NOW - days(2), sphere="@luna") for n in range(5)]
     await base.memories.put([to_point(one, (1.0,) + (0.0,) * 15) for one in hers])
-    ranked = sorted(hers, key=place, reverse=newest_first)
+    ranked = sorted(hers, key=position, reverse=newest_first)
     for limit in (len(hers) - 1, len(hers), len(hers) + 1):
         page, more = await browse(
             base.memories, Wanted("ann"), limit=limit, newest_first=newest_first

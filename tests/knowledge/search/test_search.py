@@ -8,7 +8,7 @@ import pytest
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, MemoryState, Relation
 from souffleur.knowledge.operation import ActorKind, Edit, Update, derive_id
-from souffleur.knowledge.search.memories import Found, Query
+from souffleur.knowledge.search.query import Found, Query
 from souffleur.knowledge.store.codecs import to_point
 from tests.build import NOW, an_add, by_hand, days, keep, memory, verdict
 

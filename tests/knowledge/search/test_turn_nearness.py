@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.search.memories import Found, Query, Scope
 from souffleur.knowledge.search.periods import find_period
+from souffleur.knowledge.search.query import Found, Query, Scope
 from souffleur.knowledge.search.turns import LEXICAL_HITS, SELF_CONTAINED_BYTES, without_names
 from souffleur.knowledge.store.labels import label
 from souffleur.knowledge.turn import Turn, turn_point_id

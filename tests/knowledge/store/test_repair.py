@@ -15,7 +15,7 @@ from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.operation import ActorKind, Add, Edit, Merge, Op, Update
 from souffleur.knowledge.plan import PlanContext, plan
 from souffleur.knowledge.policy import COMPANION
-from souffleur.knowledge.search.memories import Query
+from souffleur.knowledge.search.query import Query
 from souffleur.knowledge.store.codecs import to_point
 from souffleur.knowledge.store.engine.collection import Point
 from souffleur.knowledge.store.repair import find_broken, take_out

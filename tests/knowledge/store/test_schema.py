@@ -13,7 +13,7 @@ import pytest
 
 from souffleur.errors import StoreMismatchError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.search.memories import Query, Scope
+from souffleur.knowledge.search.query import Query, Scope
 from souffleur.knowledge.store.backup import read_lines, restore
 from souffleur.knowledge.store.engine.collection import (
     CollectionSchema,

@@ -20,7 +20,7 @@ import pytest
 
 from souffleur import BlockingSouffleur, LedgerEntry, Memory, Recall, Receipt, Settings, Souffleur
 from souffleur.errors import BlockingError, InputError, SettingsError, StoreBusyError
-from souffleur.knowledge.search.memories import Found
+from souffleur.knowledge.search.query import Found
 from souffleur.loops import LoopThread
 from souffleur.service.health import Health
 from tests.build import NOW

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from souffleur.knowledge.decay import NEAR, plan_expiry
 from souffleur.knowledge.memory import Category, Kind, Memory, Relation
 from souffleur.knowledge.policy import COMPANION
-from souffleur.knowledge.search.memories import Found
+from souffleur.knowledge.search.query import Found
 from souffleur.recall.rank import find_guards, is_held_back, rank
 from tests.build import NOW, days, memory
 

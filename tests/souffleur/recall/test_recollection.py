@@ -14,7 +14,7 @@ from souffleur.knowledge.decay import plan_expiry
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.operation import ActorKind, Add
 from souffleur.knowledge.privacy.secrets import MASK
-from souffleur.knowledge.search.memories import EVERYWHERE, Query, Scope
+from souffleur.knowledge.search.query import EVERYWHERE, Query, Scope
 from souffleur.knowledge.turn import Turn
 from souffleur.recall.gather import Finder
 from souffleur.settings import WhisperBudget

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from souffleur.knowledge.memory import Category, Kind, Memory
-from souffleur.knowledge.search.memories import Found, Scope
+from souffleur.knowledge.search.query import Found, Scope
 from souffleur.knowledge.text.plain import single_line
 from souffleur.knowledge.turn import Turn
 from souffleur.prompts import render

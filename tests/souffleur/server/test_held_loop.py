@@ -14,7 +14,8 @@ import pytest_asyncio
 
 from souffleur.api import Souffleur
 from souffleur.knowledge.memory import Category, Kind, MemoryState
-from souffleur.knowledge.search.browsing import Wanted, browse
+from souffleur.knowledge.search.memories import browse
+from souffleur.knowledge.search.query import Wanted
 from souffleur.knowledge.store.codecs import embedded_point
 from souffleur.knowledge.store.export import export_lines
 from souffleur.knowledge.store.topics import Removals

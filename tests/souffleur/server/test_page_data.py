@@ -9,7 +9,7 @@ import pytest_asyncio
 from souffleur.api import Souffleur
 from souffleur.knowledge.memory import Kind, Memory, Relation
 from souffleur.knowledge.operation import Contradict, Merge
-from souffleur.knowledge.search.browsing import Wanted
+from souffleur.knowledge.search.query import Wanted
 from souffleur.knowledge.store.codecs import to_point
 from souffleur.knowledge.store.runs import run_log
 from souffleur.server.page.cards import Tie, matching, names_in, names_of, ties_between

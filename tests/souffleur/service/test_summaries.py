@@ -15,7 +15,7 @@ from souffleur.knowledge.memory import Category, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.search.embedder import Embedder
-from souffleur.knowledge.search.memories import Query, Scope
+from souffleur.knowledge.search.query import Query, Scope
 from souffleur.knowledge.session import SegmentState
 from souffleur.knowledge.store.opening import open_knowledge
 from souffleur.knowledge.turn import TurnState

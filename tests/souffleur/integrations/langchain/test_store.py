@@ -23,7 +23,7 @@ from souffleur.errors import BlockingError, InputError
 from souffleur.integrations.langchain import SouffleurStore, label, unlabel
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.search.embedder import make_embedder
-from souffleur.knowledge.search.hash_embeddings import HashEmbeddings
+from souffleur.knowledge.search.embedding_models import HashEmbeddings
 from souffleur.knowledge.store.opening import StoreLocation
 from souffleur.knowledge.store.repair import find_broken
 from souffleur.knowledge.store.transfer import copy_store

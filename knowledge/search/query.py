@@ -1,0 +1,269 @@
+"""What is asked of a search, the conditions that select records, and what is found."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from zoneinfo import ZoneInfo
+
+from souffleur.knowledge.identity import (
+    COMMON,
+    EVERY_SPHERE,
+    check_id,
+    knows,
+    sphere_conditions,
+    user_conditions,
+)
+from souffleur.knowledge.memory import NARRATIVE, Category, Memory, MemoryState
+from souffleur.knowledge.store.engine.collection import Between, Condition, Filter, Is, OneOf
+from souffleur.knowledge.store.labels import has, has_any
+from souffleur.knowledge.turn import Turn
+
+RELEVANCE_GATE = 0.3
+"""Minimum relevance of a memory that is whispered."""
+CLEARLY_MEANT = 0.45
+"""Minimum relevance of a memory that a text clearly means, such as one to forget."""
+CONTEXT_WEIGHT = 0.4
+"""Weight of the previous messages; the message itself has 1."""
+CUE_WEIGHT = 0.8
+"""Weight of nearness to a cue; nearness to the memory itself has 1."""
+INSTANT = timedelta(microseconds=1)
+"""The difference between an inclusive and an exclusive end of a period."""
+
+
+_UTC = ZoneInfo("UTC")
+
+
+class Scope(StrEnum):
+    """The records that a search covers."""
+
+    MEMORIES = "memories"
+    """Memories, without episodes and portraits."""
+    EPISODES = "episodes"
+    """Episodes."""
+    TURNS = "turns"
+    """Raw turns."""
+
+
+EVERYWHERE = tuple(Scope)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A search for the records of one user, as of a certain time."""
+
+    user_id: str
+    """The user whose records are searched."""
+    text: str
+    """What to look for."""
+    now: datetime
+    """The time of the search, by which values fade and plans end."""
+    context: str = ""
+    """The previous messages, which have less weight."""
+    agent_id: str | None = None
+    """Return only what this persona learned; `None` means any persona."""
+    sphere: str | None = COMMON
+    """Return only what may be known in this sphere; `None` means all, for user and host."""
+    as_of: datetime | None = None
+    """Return what was true then, including superseded memories; `None` means what is true now."""
+    limit: int = 8
+    """Maximum records returned."""
+    categories: tuple[str, ...] = ()
+    """Return only these categories; if empty, `scope` decides."""
+    scope: tuple[Scope, ...] = (Scope.MEMORIES,)
+    """Which records are searched."""
+    since: datetime | None = None
+    """Return only what was learned or talked about at or after this time."""
+    until: datetime | None = None
+    """Return only what was learned or talked about before this time."""
+    raw_since: datetime | None = None
+    """The time before which raw turns have expired."""
+    zone: ZoneInfo = _UTC
+    """The time zone of dates named in the text."""
+    within: float | None = None
+    """Maximum seconds for the embedder; `None` means the usual time-out."""
+    by_words: bool = False
+    """Whether to search by words alone, without the embedder."""
+    relevant: bool = False
+    """Whether to return only relevant memories and episodes, of those that `limit` leaves."""
+
+    def __post_init__(self) -> None:
+        """Check the user's id. Raises IdentityError if it is invalid."""
+        check_id(self.user_id)
+
+    @property
+    def texts(self) -> list[tuple[str, float]]:
+        """The text and its context with their weights; a blank one is left out."""
+        both = ((self.text, 1.0), (self.context, CONTEXT_WEIGHT))
+        return [(text, weight) for text, weight in both if text.strip()]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A memory, an episode or a raw turn, and why it was found."""
+
+    item: Memory | Turn
+    """The record."""
+    score: float
+    """The rank score: relevance, weighted by importance and recency."""
+    relevance: float
+    """The relevance from 0 (unrelated) to 1 (the same words and sense)."""
+    effective: float
+    """The importance now, in the policy's unit."""
+    parts: dict[str, float] = field(default_factory=dict)
+    """The parts of the score: cosine, lexical, cue_cosine, cue_lexical, importance, recency, hop;
+    for turns also context."""
+
+    @property
+    def memory(self) -> Memory:
+        """The memory or episode. Raises TypeError for a raw turn (only with `Scope.TURNS`)."""
+        if isinstance(self.item, Turn):
+            raise TypeError("this is a raw turn: read `item`")
+        return self.item
+
+    @property
+    def scope(self) -> Scope:
+        """The scope in which it was found."""
+        if isinstance(self.item, Turn):
+            return Scope.TURNS
+        episode = self.item.category is Category.EPISODE
+        return Scope.EPISODES if episode else Scope.MEMORIES
+
+    @property
+    def text(self) -> str:
+        """The content of the memory, or the words of the turn."""
+        return self.item.words if isinstance(self.item, Turn) else self.item.content
+
+    @property
+    def at(self) -> datetime:
+        """The time when it was learned or said."""
+        return self.item.at if isinstance(self.item, Turn) else self.item.created_at
+
+    @property
+    def by_itself(self) -> float:
+        """The relevance of its own text, without its cues and without shared names."""
+        return 1 - _farness(self.parts)
+
+    @property
+    def relevant(self) -> bool:
+        """Whether it is relevant enough to be whispered."""
+        return self.relevance >= RELEVANCE_GATE
+
+
+def ranking_key(found: Found) -> tuple[float, float, str]:
+    """Return the sort key: best first; ties by time for turns, then by id."""
+    said = found.item.at.timestamp() if isinstance(found.item, Turn) else 0.0
+    return -round(found.score, 6), said, found.item.id
+
+
+def relevance_of(parts: Mapping[str, float]) -> float:
+    """Return the relevance, from 0 to 1, by sense and words; those of cues have less weight.
+
+    >>> round(relevance_of({"cosine": 0.5, "lexical": 0.5}), 3), relevance_of({"cue_cosine": 1.0})
+    (0.75, 0.8)
+    """
+    cues = 1 - (1 - parts.get("cue_cosine", 0.0)) * (1 - parts.get("cue_lexical", 0.0))
+    return 1 - _farness(parts) * (1 - CUE_WEIGHT * cues)
+
+
+def _farness(parts: Mapping[str, float]) -> float:
+    """Return the distance of the text itself from the query, by both sense and words."""
+    return (1 - parts.get("cosine", 0.0)) * (1 - parts.get("lexical", 0.0))
+
+
+def expired_conditions(moment: datetime) -> tuple[Condition, Condition]:
+    """Return the conditions that select what has expired or ceased to be true by `moment`."""
+    high = moment + INSTANT
+    return Between("expires_at", high=high), Between("valid_until", high=high)
+
+
+def memories_filter(query: Query, scope: Scope = Scope.MEMORIES) -> Filter:
+    """Return the filter for memories: this user's, never archived, forgotten or pending."""
+    must: list[Condition] = [Is("user_id", query.user_id), *sphere_conditions(query.sphere)]
+    must_not: list[Condition] = []
+    if query.agent_id:
+        must.append(has("agent_id", query.agent_id))
+    if query.categories:
+        must.append(has_any("category", query.categories))
+    elif scope is Scope.EPISODES:
+        must.append(has("category", Category.EPISODE))
+    else:
+        must_not.append(has_any("category", NARRATIVE))
+    moment = query.as_of or query.now
+    must_not += expired_conditions(moment)
+    if query.as_of:
+        must.append(OneOf("state", (MemoryState.ACTIVE, MemoryState.SUPERSEDED)))
+        must_not.append(Between("valid_from", low=moment + INSTANT))
+    else:
+        must.append(Is("state", MemoryState.ACTIVE))
+    if query.since is None and query.until is None:
+        return Filter(tuple(must), tuple(must_not))
+    if scope is Scope.EPISODES:  # talk that lasted into the period, or began in it
+        must.append(Between("created_at", low=query.since))
+        must.append(Between("valid_from", high=query.until))
+    else:
+        must.append(Between("created_at", query.since, query.until))
+    return Filter(tuple(must), tuple(must_not))
+
+
+def may_read(memory: Memory, query: Query) -> bool:
+    """Return whether `memories_filter` would select a memory that was read by its id."""
+    moment, ends = query.as_of or query.now, (memory.expires_at, memory.valid_until)
+    then = {MemoryState.ACTIVE, MemoryState.SUPERSEDED} if query.as_of else {MemoryState.ACTIVE}
+    began = query.as_of is None or memory.valid_from is None or memory.valid_from <= moment
+    return (
+        memory.user_id == query.user_id
+        and memory.state in then
+        and knows(query.sphere, memory.sphere)
+        and query.agent_id in {None, memory.agent_id}
+        and began
+        and all(end is None or end > moment for end in ends)
+    )
+
+
+def turns_filter(query: Query) -> Filter:
+    """Return the filter for raw turns: this user's, in the query's time, not hidden or expired."""
+    must: list[Condition] = [Is("type", "turn"), Is("user_id", query.user_id)]
+    must += sphere_conditions(query.sphere)
+    must += [has("agent_id", query.agent_id)] if query.agent_id else []
+    since = max(filter(None, (query.since, query.raw_since)), default=None)
+    must.append(Between("at", since, query.until or query.now + INSTANT))
+    return Filter(tuple(must), (Is("gone", True),))
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which memories of a user are listed; an empty field or `None` leaves none out."""
+
+    user_id: str
+    """The user."""
+    states: tuple[str, ...] = (MemoryState.ACTIVE,)
+    """In one of these states."""
+    kinds: tuple[str, ...] = ()
+    """Of one of these kinds."""
+    categories: tuple[str, ...] = ()
+    """Of one of these categories; if empty, any but episodes and portraits."""
+    agent_id: str | None = None
+    """Learned by this persona."""
+    sphere: str | None = EVERY_SPHERE
+    """Known in this sphere."""
+    since: datetime | None = None
+    """Learned at or after this time."""
+    until: datetime | None = None
+    """Learned before this time."""
+    now: datetime | None = None
+    """Not expired or ended by this time."""
+
+    @property
+    def filter(self) -> Filter:
+        """The filter that selects them."""
+        must: list[Condition] = [*user_conditions(self.user_id), *sphere_conditions(self.sphere)]
+        must += [OneOf("state", self.states)] if self.states else []
+        must += [has_any("kind", self.kinds)] if self.kinds else []
+        must += [has_any("category", self.categories)] if self.categories else []
+        must += [has("agent_id", self.agent_id)] if self.agent_id is not None else []
+        if self.since is not None or self.until is not None:
+            must.append(Between("created_at", self.since, self.until))
+        must_not: list[Condition] = list(expired_conditions(self.now)) if self.now else []
+        must_not += [] if self.categories else [has_any("category", NARRATIVE)]
+        return Filter(tuple(must), tuple(must_not))

@@ -86,9 +86,9 @@ from souffleur.times import (
 
 if TYPE_CHECKING:
     from souffleur.agents.model.chat import Chat
-    from souffleur.integrations.importers.arriving import ImportSource
-    from souffleur.integrations.importers.telling import Listener
-    from souffleur.integrations.mirror.keeping import Keeper
+    from souffleur.integrations.importers.files import ImportSource
+    from souffleur.integrations.importers.replay import Replay
+    from souffleur.integrations.mirror.mirror import Mirrors
     from souffleur.knowledge.erasure import Retell
     from souffleur.knowledge.forgetting.topic import TopicPreview
     from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -135,7 +135,7 @@ class Souffleur:
         """Returns the seconds left for ending, which run from the first call."""
         self._count = estimate_tokens
         self._pairing = Pairing()
-        self._keeper: Keeper | None = None
+        self._mirrors: Mirrors | None = None
         self._zones = KnownZones()
 
     @classmethod
@@ -765,16 +765,16 @@ class Souffleur:
         of chats and of mem0's memories that cannot be read are named in `unread`. Raises
         FileError, which names the line; NotFoundError, StoreMismatchError, MemoryOffError.
         """
-        from souffleur.integrations.importers.arriving import source_of, take_chats, take_file
+        from souffleur.integrations.importers.files import import_chats, import_records, source_of
 
         path, found = Path(file), source_of(Path(file), source)
         if found.is_chat:
-            listener = await self._listener(path, user_id, agent_id)
+            replay = await self._replay(path, user_id, agent_id)
             return await self._service.do(
-                lambda: take_chats(listener, path, found, dry_run=dry_run)
+                lambda: import_chats(replay, path, found, dry_run=dry_run)
             )
         return await self._service.do(
-            lambda: take_file(
+            lambda: import_records(
                 self.knowledge,
                 path,
                 found,
@@ -786,15 +786,15 @@ class Souffleur:
             )
         )
 
-    async def _listener(self, file: Path, user_id: str | None, agent_id: str) -> "Listener":
-        """Return who is told the chats of a file. Raises FileError if nobody is named."""
-        from souffleur.integrations.importers.telling import Listener
+    async def _replay(self, file: Path, user_id: str | None, agent_id: str) -> "Replay":
+        """Return the replay of a file's chats. Raises FileError if no user is named."""
+        from souffleur.integrations.importers.replay import Replay
 
         if user_id is None:
             raise FileError(f"{file} names no user: say whose chats these are")
         persona, _ = await self._who(check_id(user_id), check_id(agent_id, "agent_id"))
         await self._need_memory(user_id)
-        return Listener(
+        return Replay(
             user_id=user_id,
             agent_id=agent_id,
             called=(user_id, *persona.of_user),
@@ -836,7 +836,7 @@ class Souffleur:
         gone = await self._service.do_alone(
             user_id, lambda: erasure.erase_user(self.knowledge, user_id)
         )
-        return await self._off_the_files(gone, lambda keeper: keeper.drop(user_id))
+        return await self._off_the_files(gone, lambda mirrors: mirrors.drop(user_id))
 
     async def erase_turn(self, turn_id: str, *, user_id: str) -> "Erased":
         """Erase one turn for good, and the memories that rest on it alone.
@@ -914,13 +914,13 @@ class Souffleur:
     async def _erase(self, user_id: str, erase: Callable[[], Awaitable[G]]) -> G:
         """Erase records of a user while nothing is judged, also from the mirror's files."""
         gone = await self._service.do_alone(check_id(user_id), erase)
-        return await self._off_the_files(gone, lambda keeper: keeper.clear(user_id))
+        return await self._off_the_files(gone, lambda mirrors: mirrors.clear(user_id))
 
-    async def _off_the_files(self, gone: G, take: "Callable[[Keeper], Awaitable[None]]") -> G:
+    async def _off_the_files(self, gone: G, take: "Callable[[Mirrors], Awaitable[None]]") -> G:
         """Take a user's records off the mirror's files; the receipt remarks on a failure."""
-        if keeper := self._keeper or self._make_keeper():
+        if mirrors := self._mirrors or self._make_mirrors():
             try:
-                await take(keeper)
+                await take(mirrors)
             except SouffleurError as error:
                 return replace(gone, remarks=(*gone.remarks, str(error)))
         return gone
@@ -949,9 +949,9 @@ class Souffleur:
         """Finish work that a crash interrupted, and resume waiting work. `open` calls it."""
         try:
             await self._service.start()
-            if keeper := self._make_keeper():
-                self._keeper = keeper
-                keeper.start()
+            if mirrors := self._make_mirrors():
+                self._mirrors = mirrors
+                mirrors.start()
         except BaseException:
             await self._service.break_off()
             raise
@@ -962,8 +962,8 @@ class Souffleur:
         Work that is left waits for the next start. A part that fails does not keep others open.
         Raises StoreError if the store cannot be written and turns held in memory are lost.
         """
-        if self._keeper:
-            await self._keeper.stop()
+        if self._mirrors:
+            await self._mirrors.stop()
         await self._service.close()
 
     async def search(
@@ -1100,14 +1100,14 @@ class Souffleur:
         turns = await self.knowledge.journal.get_turns(turn_ids)
         return [one for one in turns if one.state is TurnState.FAILED]
 
-    def _make_keeper(self) -> "Keeper | None":
+    def _make_mirrors(self) -> "Mirrors | None":
         folder = self.settings.mirror_folder
         if not folder:
             return None
-        from souffleur.integrations.mirror.keeping import Keeper
+        from souffleur.integrations.mirror.mirror import Mirrors
         from souffleur.knowledge.policy import POLICIES
 
-        return Keeper(self, folder, POLICIES[self.settings.policy])
+        return Mirrors(self, folder, POLICIES[self.settings.policy])
 
     async def _decide(
         self,

@@ -2,7 +2,7 @@
 
 from souffleur.agents.brief import Persona as Persona
 from souffleur.cast import Cast as Cast
-from souffleur.integrations.importers.arriving import ImportSource as ImportSource
+from souffleur.integrations.importers.files import ImportSource as ImportSource
 from souffleur.knowledge.forgetting.topic import TopicPreview as TopicPreview, Trace as Trace
 from souffleur.knowledge.knowledge_base import KnowledgeBase as KnowledgeBase
 from souffleur.knowledge.memory import (

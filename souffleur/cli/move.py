@@ -118,7 +118,7 @@ def export(
 
 
 async def _export_to_output(memory: "Memory", user: str | None) -> None:
-    from souffleur.integrations.importers.passing import passing_file
+    from souffleur.integrations.importers.files import temporary_file
     from souffleur.settings import load_settings
 
     def copy(file: Path) -> None:
@@ -126,7 +126,7 @@ async def _export_to_output(memory: "Memory", user: str | None) -> None:
             shutil.copyfileobj(lines, sys.stdout.buffer)
         sys.stdout.buffer.flush()
 
-    with passing_file(load_settings().folder, "export.jsonl") as made:
+    with temporary_file(load_settings().folder, "export.jsonl") as made:
         await memory.export(made, user_id=user)
         await asyncio.to_thread(copy, made)
 
@@ -160,7 +160,7 @@ def import_(
     Turns of chats are judged by a model, by the process that serves the store or by
     `souffleur retry`. The command shows first how many calls that takes, and asks.
     """
-    from souffleur.integrations.importers.arriving import source_of
+    from souffleur.integrations.importers.files import source_of
 
     found = source_of(file, source)
 
@@ -236,16 +236,15 @@ def mirror(
 
 
 async def _mirrors(memory: "Memory", folder: Path, user: str | None) -> "dict[str, Mirror]":
-    from souffleur.integrations.mirror.keeping import Keeper
-    from souffleur.integrations.mirror.mirror import Mirror
+    from souffleur.integrations.mirror.mirror import Mirror, Mirrors
     from souffleur.knowledge.policy import POLICIES
     from souffleur.settings import load_settings
 
     policy = POLICIES[load_settings().policy]
     if user is not None:
         return {user: Mirror(memory, folder, user_id=user, policy=policy)}
-    keeper = Keeper(memory, folder, policy)
-    return {one.user_id: keeper.mirror_of(one.user_id) for one in await memory.users()}
+    mirrors = Mirrors(memory, folder, policy)
+    return {one.user_id: mirrors.mirror_of(one.user_id) for one in await memory.users()}
 
 
 async def _watch(mirrors: "list[Mirror]") -> None:
@@ -269,7 +268,7 @@ def _print_synced(whose: str, synced: "Synced") -> None:
     if synced.written:
         parts.append(f"wrote {' and '.join(synced.written)}")
     typer.echo((f"{whose}: " if whose else "") + ("; ".join(parts) or "nothing to do"))
-    for why in (*synced.aside, *synced.remarks):
+    for why in (*synced.rejected, *synced.remarks):
         typer.echo(f"not taken over: {why}", err=True)
 
 

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
 import souffleur
 from souffleur.api import Souffleur
 from souffleur.errors import InputError
-from souffleur.integrations.importers.passing import remove_left
+from souffleur.integrations.importers.files import remove_temporary_files
 from souffleur.integrations.mem0 import routes as mem0
 from souffleur.proxy.app import make_mounted, undated
 from souffleur.server import hand_routes, table_routes
@@ -61,7 +61,7 @@ def make_app(
     stream without events.
     """
     chosen = settings or memory.settings
-    remove_left(memory.settings.folder)
+    remove_temporary_files(memory.settings.folder)
     app = FastAPI(
         telemetry=_UNTRACED,
         title="Souffleur",

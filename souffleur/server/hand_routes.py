@@ -11,8 +11,7 @@ from pydantic import Field
 from souffleur.api import Souffleur
 from souffleur.cast import Cast
 from souffleur.errors import FileError
-from souffleur.integrations.importers.arriving import ImportSource, source_of
-from souffleur.integrations.importers.passing import passing_file
+from souffleur.integrations.importers.files import ImportSource, source_of, temporary_file
 from souffleur.knowledge.identity import EVERY_SPHERE
 from souffleur.knowledge.memory import Category, Kind, MemoryState
 from souffleur.knowledge.operation import Importance, LedgerEntry
@@ -170,7 +169,7 @@ async def import_(
 
     The turns of chats are judged in the background, as held with the persona `agent_id`.
     """
-    with passing_file(memory.settings.folder, "import") as file:
+    with temporary_file(memory.settings.folder, "import") as file:
         with file.open("wb") as out:
             async for part in request.stream():
                 out.write(part)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from souffleur.integrations.importers.arriving import ImportSource
+from souffleur.integrations.importers.files import ImportSource
 from souffleur.knowledge.store.backup import BackupManifest
 from souffleur.knowledge.store.export import Exported
 from souffleur.knowledge.store.transfer import Imported

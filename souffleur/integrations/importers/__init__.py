@@ -1,1 +1,1 @@
-"""Files of other programs, by their kind."""
+"""Importers of files that other programs wrote."""

@@ -1,7 +1,7 @@
-"""ChatGPT: the conversations of its export, each as it was last shown.
+"""ChatGPT: the conversations of its export.
 
-Edited messages and regenerated replies make a tree of a conversation; `current_node` is its end as
-the user saw it, and the way from there to the root is what is read.
+A conversation with edited messages and regenerated replies is a tree. Only the path from the root
+to `current_node`, the last message that the user saw, is read.
 """
 
 import re
@@ -16,17 +16,23 @@ from typing import IO, Any
 from zipfile import BadZipFile, ZipFile, ZipInfo, is_zipfile
 
 from souffleur.errors import FileError, InputError
-from souffleur.integrations.importers.chats import NAMED, Chat, ChatMessage, Unread, fields_of
-from souffleur.integrations.importers.json_parts import elements_of
+from souffleur.integrations.importers.chats import (
+    MAX_NAME,
+    Chat,
+    ChatMessage,
+    Unread,
+    elements_of,
+    fields_of,
+)
 from souffleur.knowledge.text.plain import mend, single_line
 from souffleur.knowledge.text.thinking import without_thinking
 from souffleur.messages import read_content
 from souffleur.times import read_moment
 
 _MEMBER = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json")
-"""Where an archive has conversations; large exports have several such files."""
+"""The names of files with conversations in an archive."""
 _SAID = ("text", "multimodal_text")
-"""Types of contents that are said; others are calls of tools, thoughts, instructions."""
+"""Types of spoken contents; other types are calls of tools, thoughts, instructions."""
 _PARTS = {
     "image_asset_pointer": "image",
     "audio_asset_pointer": "audio",
@@ -34,7 +40,7 @@ _PARTS = {
     "video_container_asset_pointer": "video",
 }
 _MARKS = re.compile("\ue200.*?\ue201|[\ue200-\ue20f]|【\\d+[†:][^】]*】", re.S)
-"""Marks in replies that stand for links and sources."""
+"""Marks of links and sources in replies."""
 
 TOOLS = "message: of a tool or the system, or not shown"
 BRANCHES = "message: of an earlier version of the conversation"
@@ -42,13 +48,13 @@ _ODD = "it has a field of another form than ChatGPT writes"
 _UNWANTED = "conversation: not to be remembered, as it says itself"
 
 
-def looks_like(head: bytes) -> bool:
-    """Return whether a file that begins like this may be conversations of ChatGPT."""
+def is_chatgpt(head: bytes) -> bool:
+    """Return whether the first bytes of a file are those of ChatGPT's conversations."""
     return b'"mapping"' in head and head.startswith((b"[", b"{"))
 
 
 def size_of(file: Path) -> int:
-    """Return the bytes of the conversations of an export, unpacked. Raises FileError."""
+    """Return the size of an export's conversations in bytes, unpacked. Raises FileError."""
     if not is_zipfile(file):
         return file.stat().st_size
     with _unpacking(file), ZipFile(file) as archive:
@@ -56,10 +62,10 @@ def size_of(file: Path) -> int:
 
 
 def read_chatgpt(file: Path, called: Collection[str] = ()) -> Iterator[Chat | Unread]:
-    """Yield the conversations of an export: its archive, or a file `conversations.json` of it.
+    """Yield the conversations of an export, an archive or a file `conversations.json`.
 
-    A conversation or message that cannot be read is named. Nobody but the user has a say in one,
-    whatever the user is `called`. Raises FileError if it is no export.
+    Unreadable conversations and messages are yielded as Unread. `called` has no effect, as all
+    questions are the user's. Raises FileError for any other file.
     """
     with _unpacking(file):
         for name, text in _texts(file):
@@ -79,7 +85,7 @@ def _unpacking(file: Path) -> Iterator[None]:
 
 
 def _texts(file: Path) -> Iterator[tuple[str, IO[str]]]:
-    """Yield the names of the files that hold conversations, and these files."""
+    """Yield the name and the text of each file with conversations."""
     if not is_zipfile(file):
         with file.open(encoding="utf-8-sig") as text:
             yield str(file), text
@@ -98,9 +104,9 @@ def _members(archive: ZipFile) -> list[ZipInfo]:
 
 
 def _conversation(found: Any, where: str) -> Iterator[Chat | Unread]:
-    """Yield a conversation, and what of it cannot be read."""
+    """Yield a conversation and its unreadable messages, or the unreadable conversation."""
     title = fields_of(found).get("title")
-    named = f"{where} {single_line(mend(title))[:NAMED]!r}" if isinstance(title, str) else where
+    named = f"{where} {single_line(mend(title))[:MAX_NAME]!r}" if isinstance(title, str) else where
     try:
         yield from _chat(fields_of(found), named)
     except FileError as error:
@@ -110,7 +116,7 @@ def _conversation(found: Any, where: str) -> Iterator[Chat | Unread]:
 
 
 def _chat(found: Mapping[str, Any], where: str) -> Iterator[Chat | Unread]:
-    """Yield a conversation, and what of it cannot be read. Raises FileError."""
+    """Yield the unreadable messages of a conversation, then the conversation. Raises FileError."""
     id, mapping = found.get("conversation_id") or found.get("id"), found.get("mapping")
     if not isinstance(id, str) or not id:
         raise FileError("it has no id")
@@ -132,7 +138,7 @@ def _chat(found: Mapping[str, Any], where: str) -> Iterator[Chat | Unread]:
                 messages.append(_message(name, node["message"]))
             except (InputError, TypeError) as error:
                 why = str(error) if isinstance(error, InputError) else _ODD
-                yield Unread("message", f"{where}, message {name[:NAMED]!r}", why)
+                yield Unread("message", f"{where}, message {name[:MAX_NAME]!r}", why)
         elif _has_words(node):
             left_out[TOOLS] += 1
     yield Chat(session_id, tuple(messages), begun, left_out)
@@ -154,7 +160,7 @@ def _path(mapping: Mapping[str, Any], current: object) -> list[str]:
 
 
 def _latest_leaf(mapping: Mapping[str, Any]) -> str | None:
-    """Return the message that was written last, if the conversation names no current one."""
+    """Return the id of the leaf with the latest message."""
 
     def written(name: str) -> float:
         at = fields_of(fields_of(mapping[name]).get("message")).get("create_time")
@@ -165,7 +171,7 @@ def _latest_leaf(mapping: Mapping[str, Any]) -> str | None:
 
 
 def _is_said(node: object) -> bool:
-    """Return whether a node is a message that the user wrote or was shown as a reply."""
+    """Return whether a node is a message of the user, or a reply that the user saw."""
     message = fields_of(fields_of(node).get("message"))
     role = fields_of(message.get("author")).get("role")
     kind = fields_of(message.get("content")).get("content_type")
@@ -184,7 +190,7 @@ def _has_words(node: object) -> bool:
 
 
 def _message(name: str, message: Mapping[str, Any]) -> ChatMessage:
-    """Return a message. Raises InputError for contents that cannot be read."""
+    """Return the message of a node. Raises InputError for an unreadable content."""
     content, metadata = message["content"], fields_of(message.get("metadata"))
     parts = content.get("parts")
     if not isinstance(parts, list):
@@ -199,12 +205,12 @@ def _message(name: str, message: Mapping[str, Any]) -> ChatMessage:
 
 
 def _part(part: object) -> object:
-    """Return a part as contents have it."""
+    """Return a part of a content in the format of docs/messages.md."""
     kind = fields_of(part).get("content_type")
     if kind is None:
         return part
     text = fields_of(part).get("text")
-    if isinstance(text, str):  # what was heard
+    if isinstance(text, str):  # the transcript of audio
         return text
     return {"type": _PARTS.get(kind, "file")}
 

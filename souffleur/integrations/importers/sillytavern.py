@@ -1,21 +1,27 @@
 """SillyTavern: a chat of its folder `chats` or `group chats`, one message a line.
 
-The first line tells of the chat, in group chats of some versions there is none. Of a message with
-several replies (swipes), `mes` is the one that was chosen.
+The first line describes the chat; group chats of some versions have no such line. `mes` is the
+chosen text of a message with several replies (swipes).
 """
 
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
 from souffleur.errors import InputError
-from souffleur.integrations.importers.chats import NAMED, Chat, ChatMessage, Unread, fields_of
-from souffleur.integrations.importers.json_parts import lines_of
+from souffleur.integrations.importers.chats import (
+    MAX_NAME,
+    Chat,
+    ChatMessage,
+    Unread,
+    fields_of,
+    lines_of,
+)
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.text.plain import mend, single_line
 from souffleur.knowledge.text.thinking import without_thinking
@@ -25,12 +31,12 @@ from souffleur.times import read_moment
 HIDDEN = "message: hidden, or SillyTavern's own"
 ASIDE = "message: a narrator's or a comment"
 MAX_DATE = 100
-"""Characters of a time, for ids."""
+"""Maximum number of characters of a time in an id."""
 _OWN = "SillyTavern System"
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WRITTEN = re.compile(r"(\w{3})\w* (\d{1,2}), (\d{4}) (\d{1,2}):(\d{2}) ?([ap])m", re.I)
 """`June 19, 2023 2:20pm`."""
-_NAMED = re.compile(
+_TIMESTAMP = re.compile(
     r"(\d{4})-(\d{1,2})-(\d{1,2}) ?@ ?(\d{1,2})h ?(\d{1,2})m ?(\d{1,2})s(?: ?(\d{1,3})ms)?"
 )
 """`2024-07-12@01h31m37s` and `2024-6-5 @14h 56m 50s 682ms`."""
@@ -38,18 +44,18 @@ _MEDIA = {"image": "image", "video": "video", "file": "file"}
 _LISTS = {"media": "image", "files": "file"}
 
 
-def looks_like(head: bytes) -> bool:
-    """Return whether a file that begins like this may be a chat of SillyTavern."""
+def is_sillytavern(head: bytes) -> bool:
+    """Return whether the first bytes of a file are those of a chat of SillyTavern."""
     first, _, _ = head.partition(b"\n")
     named = b'"chat_metadata"' in first or b'"create_date"' in first
     return first.startswith(b"{") and (named or (b'"mes"' in first and b'"is_user"' in first))
 
 
 def read_sillytavern(file: Path, called: Collection[str] = ()) -> Iterator[Chat | Unread]:
-    """Yield the chat of a file, and the lines of it that cannot be read.
+    """Yield the unreadable lines of a file, then its chat.
 
-    Of several personas of the user's, the words of one are the user's: of whom the user is `called`
-    like, for whom the chat was made, or who speaks first. What another says is told as theirs.
+    The user may have several personas. The persona whose name is in `called` is the user, otherwise
+    the one that the chat was made for or that speaks first. The others count as third persons.
     """
     lines: list[dict[str, Any]] = []
     head: Mapping[str, Any] = {}
@@ -65,18 +71,15 @@ def read_sillytavern(file: Path, called: Collection[str] = ()) -> Iterator[Chat 
     if not lines:
         return
     speakers = _speakers(head, lines, called)
-    chat = _chat(head, lines, speakers)
-    if _at_once(lines):
-        chat = replace(_chat(head, lines, speakers, by_words=True), former=chat)
-    yield chat
+    yield _chat(head, lines, speakers, by_words=_at_once(lines))
 
 
 @dataclass(frozen=True)
 class _Speakers:
-    """Who speaks in a chat."""
+    """The speakers of a chat."""
 
     own: frozenset[str]
-    """The names of the user, folded."""
+    """The names of the user, case-folded."""
     several: bool
     """Whether several characters reply."""
 
@@ -98,9 +101,9 @@ def _chat(
     lines: Sequence[Mapping[str, Any]],
     speakers: _Speakers,
     *,
-    by_words: bool = False,
+    by_words: bool,
 ) -> Chat:
-    """Return a chat, with ids made of the times or, as these cannot tell, of the words as well."""
+    """Return a chat; the ids are made of the times and, with `by_words`, also of the words."""
     left_out: Counter[str] = Counter()
     messages: list[ChatMessage] = []
     seen: Counter[str] = Counter()
@@ -111,7 +114,7 @@ def _chat(
         if why := _unsaid(one):
             left_out[why] += 1
             continue
-        if by_words and (so_far or one.get("is_user")):  # a greeting may be another one later
+        if by_words and (so_far or one.get("is_user")):  # greetings may change
             so_far = derive_id(so_far, mend(one["mes"]))
         id = f"{date}#{so_far or seen[date]}"
         messages.append(_message(id, one, speakers))
@@ -120,7 +123,7 @@ def _chat(
 
 
 def read_date(value: object) -> datetime | None:
-    """Return a time as SillyTavern writes it, without a zone if it names none: its machine's.
+    """Return a time in a format of SillyTavern's; its local times have no zone.
 
     >>> str(read_date("June 19, 2023 2:20pm")), str(read_date("2024-7-12@01h31m37s"))
     ('2023-06-19 14:20:00', '2024-07-12 01:31:37')
@@ -136,12 +139,12 @@ def read_date(value: object) -> datetime | None:
 
 
 def _from_words(text: str) -> datetime | None:
-    """Return a time in a form of SillyTavern's own. Raises InputError, ValueError for no day."""
+    """Return a time in a format of SillyTavern's own. Raises InputError, ValueError."""
     if found := _WRITTEN.search(text):
         name, day, year, hour, minute, half = found.groups()
         hours = int(hour) % 12 + 12 * (half.lower() == "p")
         numbers = [int(year), _MONTHS.index(name.lower()) + 1, int(day), hours, int(minute), 0, 0]
-    elif found := _NAMED.search(text):
+    elif found := _TIMESTAMP.search(text):
         numbers = [int(one or 0) for one in found.groups()]
     else:
         return None
@@ -150,9 +153,9 @@ def _from_words(text: str) -> datetime | None:
 
 
 def _at_once(lines: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether the times are those of a conversion, or none: nobody answers within a second.
+    """Return whether the first two messages have no times, or times within a second.
 
-    The first two messages tell, so that a chat that goes on stays the same one.
+    A program wrote these times in a conversion. More messages do not change the result.
     """
     first, *rest = (read_date(one.get("send_date")) for one in lines[:2])
     if first is None or None in rest:
@@ -161,19 +164,19 @@ def _at_once(lines: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _session_id(first: Mapping[str, Any], words: Sequence[str]) -> str:
-    """Return the same id for a chat and its branches, whatever their files are called."""
+    """Return an id that a chat and its branches share, also in files of other names."""
     name, date = (mend(str(first.get(field))) for field in ("name", "send_date"))
     return f"sillytavern-{derive_id('sillytavern', name, date, *words)}"
 
 
 def _first_words(messages: Sequence[ChatMessage]) -> tuple[str, ...]:
-    """Return what the user says first, and the reply to it."""
-    told = [*dropwhile(lambda one: not (one.by_user or one.by_other), messages)]
-    return tuple(mend(one.text) for one in told[:2])
+    """Return the first text of the user, and the reply."""
+    asked = [*dropwhile(lambda one: not (one.by_user or one.by_other), messages)]
+    return tuple(mend(one.text) for one in asked[:2])
 
 
 def _unsaid(message: Mapping[str, Any]) -> str:
-    """Return why a message is left out; empty if it is not."""
+    """Return the reason why a message is left out; empty if it is imported."""
     kind = fields_of(message.get("extra")).get("type")
     if kind in ("narrator", "comment"):
         return ASIDE
@@ -182,15 +185,12 @@ def _unsaid(message: Mapping[str, Any]) -> str:
 
 
 def _name(message: Mapping[str, Any]) -> str:
-    return single_line(mend(str(message.get("name") or "")))[:NAMED]
+    return single_line(mend(str(message.get("name") or "")))[:MAX_NAME]
 
 
 def _message(id: str, message: Mapping[str, Any], speakers: _Speakers) -> ChatMessage:
-    is_user, extra, name = (
-        bool(message.get("is_user")),
-        fields_of(message.get("extra")),
-        _name(message),
-    )
+    is_user, name = bool(message.get("is_user")), _name(message)
+    extra = fields_of(message.get("extra"))
     by_other = is_user and bool(name) and folded(name) not in speakers.own
     words = [message["mes"] if is_user else without_thinking(message["mes"])]
     words += [f"[{word}]" for field, word in _MEDIA.items() if extra.get(field)]

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any
 from souffleur.errors import SettingsError
 
 if TYPE_CHECKING:
-    from souffleur.integrations.langchain.middleware import SouffleurMiddleware
-    from souffleur.integrations.langchain.recalling import recall_tool
+    from souffleur.integrations.langchain.access import Talk
+    from souffleur.integrations.langchain.middleware import SouffleurMiddleware, recall_tool
     from souffleur.integrations.langchain.store import SouffleurStore, label, unlabel
-    from souffleur.integrations.langchain.talk import Talk
 
-_HOMES = {
+_MODULES = {
     "SouffleurMiddleware": "souffleur.integrations.langchain.middleware",
     "SouffleurStore": "souffleur.integrations.langchain.store",
-    "Talk": "souffleur.integrations.langchain.talk",
+    "Talk": "souffleur.integrations.langchain.access",
     "label": "souffleur.integrations.langchain.store",
-    "recall_tool": "souffleur.integrations.langchain.recalling",
+    "recall_tool": "souffleur.integrations.langchain.middleware",
     "unlabel": "souffleur.integrations.langchain.store",
 }
 
@@ -35,10 +34,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Load a name on first use. Raises SettingsError if the package langchain is missing."""
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'souffleur.integrations.langchain' has no attribute {name!r}")
     try:
-        return getattr(import_module(_HOMES[name]), name)
+        return getattr(import_module(_MODULES[name]), name)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "langchain":
             raise

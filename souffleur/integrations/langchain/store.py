@@ -23,7 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 from souffleur.api import Souffleur
 from souffleur.errors import InputError
 from souffleur.faces import BlockingSouffleur
-from souffleur.integrations.langchain.recalling import Access
+from souffleur.integrations.langchain.access import Access
 from souffleur.knowledge.store.items import Item, Items, Place, to_json
 from souffleur.knowledge.store.reading import describe_faults
 

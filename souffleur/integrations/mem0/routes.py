@@ -1,25 +1,25 @@
-"""Routes of mem0's hosted interface, which `MemoryClient` calls, and of its open server.
+"""Routes of mem0's hosted interface, which MemoryClient calls, and of its open server.
 
-Every change goes through Souffleur: it has a reason, can be undone, and is judged where mem0
-infers.
+Every change goes through Souffleur: it has a reason and can be undone. Where mem0 infers, the
+judge decides.
 """
 
 from collections.abc import Mapping
 from typing import Annotated, Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.routing import Route
 
-from souffleur.integrations.mem0 import asking as entities
-from souffleur.integrations.mem0.asking import Ask
-from souffleur.integrations.mem0.filters import ANY
-from souffleur.integrations.mem0.shapes import (
+from souffleur.api import Souffleur
+from souffleur.integrations.mem0.filters import ANY, ONE_USER, user_in
+from souffleur.integrations.mem0.schemas import (
     DEFAULT,
     FIELDS,
     AddBody,
     BatchBody,
     ListBody,
+    Named,
     SearchBody,
     UpdateBody,
     change,
@@ -33,9 +33,63 @@ from souffleur.integrations.mem0.shapes import (
     written,
 )
 from souffleur.knowledge.operation import LedgerEntry
+from souffleur.knowledge.store.introductions import UserSummary
 from souffleur.messages import to_turns
-from souffleur.server.access import Memory
+from souffleur.server.access import Caller, Memory, UserId
 from souffleur.server.problems import RequestError
+from souffleur.server.tokens import Role
+
+
+class _Target:
+    """The user that a request is about; its caller must have access to the user.
+
+    Tokens of a persona are refused.
+    """
+
+    def __init__(self, caller: Caller, user_id: UserId = None) -> None:
+        if user_id is not None or caller.role is Role.PERSONA:
+            caller.user(user_id)
+        self.access = caller
+        self._named = user_id
+
+    def user(self, body: Named | None = None) -> str:
+        """Return the user named in address, body or filters. Raises RequestError (400, 403)."""
+        said = (self._named, body.user_id, user_in(body.filters)) if body else (self._named,)
+        named = {one for one in said if one}
+        if len(named) > 1:
+            raise RequestError(400, "address, body and filters name several users: name one")
+        if ANY in named:
+            raise RequestError(400, ONE_USER)
+        return self.access.user(next(iter(named), self._named))
+
+    @property
+    def means_everybody(self) -> bool:
+        """Whether the address names all users."""
+        return self._named == ANY
+
+    async def users(self, memory: Souffleur) -> list[str]:
+        """Return the users named in the address. Raises RequestError (400, 403)."""
+        if not self.means_everybody:
+            return [self.user()]
+        self.access.need("users")
+        return [one.user_id for one in await memory.users()]
+
+    async def owner(self, memory: Souffleur, memory_id: str) -> str:
+        """Return the user of a memory, as mem0's client names the memory alone.
+
+        Raises RequestError (400) for an invalid id, NotFoundError.
+        """
+        try:
+            UUID(memory_id)
+        except ValueError:
+            raise RequestError(400, "the id of a memory is a UUID: take it from a list") from None
+        if self._named is None and self.access.role is Role.ADMIN:
+            return (await memory.knowledge.get(memory_id, user_id=None)).user_id
+        return (await memory.get(memory_id, user_id=self.access.user(self._named))).user_id
+
+
+Target = Annotated[_Target, Depends()]
+
 
 _SETTINGS = "the server judges by its own settings, not by requests: see docs/settings.md"
 _EXPORTS = "there are no exports by a schema: list the memories"
@@ -57,7 +111,7 @@ INSTEAD: Mapping[str, str] = {
     "/api-keys": _TOKENS,
     "/requests": "requests are not kept: GET /metrics counts them",
 }
-"""For each path that is not there, what to do instead."""
+"""For each route that is missing here, the advice in its error."""
 _VERBS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
@@ -68,38 +122,76 @@ def _refusing(path: str, instead: str) -> Route:
     return Route(path, refuse, methods=_VERBS, include_in_schema=False)
 
 
-ABSENT = tuple(_refusing(path, instead) for path, instead in INSTEAD.items())
-"""A route for each of them."""
-
-
 router = APIRouter(tags=["mem0"])
-router.include_router(entities.router)
-router.routes.extend(ABSENT)
 FOUND = 10
-"""Number of results of a search that names none."""
+"""Default number of search results."""
 MAX_FOUND = 100
-"""Number of results among which a filter chooses."""
+"""Number of search results that a filter is applied to."""
 PAGE = 100
-"""Memories of a page, if its size is not named or 0."""
+"""Default number of memories on a page."""
 MAX_LISTED = 1000
 DELETED_BY = ("user_id", "agent_id", "run_id", "app_id")
-"""What can say which memories `delete_all` means."""
+"""The parameters of `delete_all`."""
 ACCOUNTS = ("org_id", "project_id")
-"""What older clients of mem0 say in every call, without effect."""
+"""Parameters that older clients of mem0 send in every call; they have no effect."""
+
+
+@router.get("/v1/entities/")
+async def known_users(memory: Memory, target: Target) -> dict[str, Any]:
+    """List users: all of them for an admin, otherwise the caller alone."""
+    lines = [{"name": one.user_id, **_show(one)} for one in await _known(memory, target)]
+    return {"count": len(lines), "next": None, "previous": None, "results": lines}
+
+
+@router.get("/entities", name="known_users")
+async def list_users(memory: Memory, target: Target) -> list[dict[str, Any]]:
+    """List users: all of them for an admin, otherwise the caller alone."""
+    return [_show(one) for one in await _known(memory, target)]
+
+
+@router.delete("/v2/entities/{entity_type}/{name:path}/")
+@router.delete("/v1/entities/{entity_type}/{name:path}/")
+@router.delete("/entities/{entity_type}/{name:path}")
+async def erase_user(memory: Memory, target: Target, entity_type: str, name: str) -> dict[str, str]:
+    """Erase everything of a user, for good."""
+    user_id = target.access.user(name)
+    if entity_type != "user":
+        raise RequestError(400, "only users can be erased: agents and runs share their memories")
+    await memory.erase_user(user_id=user_id)
+    return {"message": "Entity deleted successfully!"}
+
+
+async def _known(memory: Memory, target: _Target) -> list[UserSummary]:
+    known = await memory.users()
+    if target.access.role is Role.ADMIN:
+        return known
+    return [one for one in known if one.user_id == target.user()]
+
+
+def _show(one: UserSummary) -> dict[str, Any]:
+    return {
+        "id": one.user_id,
+        "type": "user",
+        "total_memories": one.memories,
+        "updated_at": one.last_seen and one.last_seen.isoformat(),
+    }
+
+
+router.routes.extend(_refusing(path, instead) for path, instead in INSTEAD.items())
 
 
 @router.get("/v1/ping/")
-async def ping(ask: Ask) -> dict[str, str]:
-    """Say that the server is there, as the client wants when it is made."""
+async def ping(target: Target) -> dict[str, str]:
+    """Say that the server runs; the client asks when it is created."""
     return {"status": "ok", "org_id": "souffleur", "project_id": "souffleur"}
 
 
 @router.post("/v3/memories/add/")
 @router.post("/v1/memories/")
 @router.post("/memories")
-async def remember(memory: Memory, ask: Ask, body: AddBody) -> dict[str, Any]:
-    """Have messages judged now or, with `infer` false, remember each of them as it is."""
-    user_id = ask.user(body)
+async def remember(memory: Memory, target: Target, body: AddBody) -> dict[str, Any]:
+    """Have messages judged now; with `infer` false, remember the text of each."""
+    user_id = target.user(body)
     filters = body.filters or {}
     given = [body.messages] if isinstance(body.messages, dict) else body.messages
     messages = [{"role": "user", "content": given}] if isinstance(given, str) else given
@@ -125,9 +217,9 @@ async def remember(memory: Memory, ask: Ask, body: AddBody) -> dict[str, Any]:
 @router.post("/v3/memories/search/")
 @router.post("/v2/memories/search/")
 @router.post("/search")
-async def search(memory: Memory, ask: Ask, body: SearchBody) -> dict[str, Any]:
+async def search(memory: Memory, target: Target, body: SearchBody) -> dict[str, Any]:
     """Search a user's memories, best first."""
-    user_id = ask.user(body)
+    user_id = target.user(body)
     wanted = next((n for n in (body.top_k, body.limit) if n is not None), FOUND)
     hits = await memory.search(body.query, user_id=user_id, limit=MAX_FOUND)
     lines = await choose(memory, [(hit.memory, hit.score) for hit in hits], body)
@@ -139,13 +231,13 @@ async def search(memory: Memory, ask: Ask, body: SearchBody) -> dict[str, Any]:
 @router.post("/v2/memories/", name="list")
 async def list_memories(
     memory: Memory,
-    ask: Ask,
+    target: Target,
     body: ListBody,
     page: Annotated[int, Query(ge=0)] = 1,
     page_size: Annotated[int, Query(ge=0, le=500)] = PAGE,
 ) -> dict[str, Any]:
     """List a user's memories, newest first, in pages."""
-    lines = await find_all(memory, ask.user(body), body)
+    lines = await find_all(memory, target.user(body), body)
     page, page_size = page or 1, page_size or PAGE
     first, last = (page - 1) * page_size, page * page_size
 
@@ -164,7 +256,7 @@ async def list_memories(
 @router.get("/memories", name="list")
 async def list_all(
     memory: Memory,
-    ask: Ask,
+    target: Target,
     agent_id: str | None = None,
     run_id: str | None = None,
     app_id: str | None = None,
@@ -172,30 +264,30 @@ async def list_all(
 ) -> dict[str, Any]:
     """List a user's memories, newest first."""
     body = ListBody(agent_id=agent_id, run_id=run_id, app_id=app_id)
-    return {"results": (await find_all(memory, ask.user(), body))[:top_k]}
+    return {"results": (await find_all(memory, target.user(), body))[:top_k]}
 
 
 @router.get("/v1/memories/{memory_id}/")
 @router.get("/memories/{memory_id}")
-async def get(memory: Memory, ask: Ask, memory_id: str) -> dict[str, Any]:
-    """Show one memory. One that was replaced is shown as it was."""
-    user_id = await ask.owner(memory, memory_id)
+async def get(memory: Memory, target: Target, memory_id: str) -> dict[str, Any]:
+    """Show one memory, also if it was replaced."""
+    user_id = await target.owner(memory, memory_id)
     return await show_one(memory, user_id, memory_id)
 
 
 @router.put("/v1/memories/{memory_id}/")
 @router.put("/memories/{memory_id}")
-async def edit(memory: Memory, ask: Ask, memory_id: str, body: UpdateBody) -> dict[str, Any]:
+async def edit(memory: Memory, target: Target, memory_id: str, body: UpdateBody) -> dict[str, Any]:
     """Change the words or the metadata of a memory; can be undone."""
-    user_id = await ask.owner(memory, memory_id)
+    user_id = await target.owner(memory, memory_id)
     return await change(memory, user_id, memory_id, body)
 
 
 @router.delete("/v1/memories/{memory_id}/")
 @router.delete("/memories/{memory_id}")
-async def forget(memory: Memory, ask: Ask, memory_id: str) -> dict[str, str]:
+async def forget(memory: Memory, target: Target, memory_id: str) -> dict[str, str]:
     """Forget a memory; can be undone."""
-    user_id = await ask.owner(memory, memory_id)
+    user_id = await target.owner(memory, memory_id)
     await memory.forget(memory_id, user_id=user_id)
     return {"message": "Memory deleted successfully!"}
 
@@ -204,7 +296,7 @@ async def forget(memory: Memory, ask: Ask, memory_id: str) -> dict[str, str]:
 @router.delete("/memories", name="forget")
 async def delete_all(
     memory: Memory,
-    ask: Ask,
+    target: Target,
     request: Request,
     agent_id: str | None = None,
     run_id: str | None = None,
@@ -218,9 +310,9 @@ async def delete_all(
         known = ", ".join(DELETED_BY)
         raise RequestError(400, f"delete_all knows no {min(unknown)!r}: say {known}")
     named = {"agent_id": agent_id, "run_id": run_id, "app_id": app_id}
-    if ask.means_everybody:
+    if target.means_everybody:
         named = {name: None if value == ANY else value for name, value in named.items()}
-    for user_id in await ask.users(memory):
+    for user_id in await target.users(memory):
         for line in await find_all(memory, user_id, ListBody(**named)):
             await memory.forget(line["id"], user_id=user_id)
     return {"message": "Memories deleted successfully!"}
@@ -228,17 +320,17 @@ async def delete_all(
 
 @router.get("/v1/memories/{memory_id}/history/")
 @router.get("/memories/{memory_id}/history")
-async def history(memory: Memory, ask: Ask, memory_id: str) -> list[dict[str, Any]]:
+async def history(memory: Memory, target: Target, memory_id: str) -> list[dict[str, Any]]:
     """Show all changes of a memory, oldest first."""
-    user_id = await ask.owner(memory, memory_id)
+    user_id = await target.owner(memory, memory_id)
     entries = await memory.history(memory_id, user_id=user_id)
     return [show_history(one, memory_id) for one in entries if memory_id in one.memory_ids]
 
 
 @router.put("/v1/batch/", name="edit")
-async def update_batch(memory: Memory, ask: Ask, body: BatchBody) -> dict[str, str]:
-    """Change several memories; none if one of them is not there."""
-    owners = [await ask.owner(memory, one.memory_id) for one in body.memories]
+async def update_batch(memory: Memory, target: Target, body: BatchBody) -> dict[str, str]:
+    """Change several memories; none if one of them is missing."""
+    owners = [await target.owner(memory, one.memory_id) for one in body.memories]
     for user_id, one in zip(owners, body.memories, strict=True):
         await find_one(memory, user_id, one.memory_id)
     for user_id, one in zip(owners, body.memories, strict=True):
@@ -247,9 +339,9 @@ async def update_batch(memory: Memory, ask: Ask, body: BatchBody) -> dict[str, s
 
 
 @router.delete("/v1/batch/", name="forget")
-async def delete_batch(memory: Memory, ask: Ask, body: BatchBody) -> dict[str, str]:
-    """Forget several memories; none if one of them is not there."""
-    owners = [await ask.owner(memory, one.memory_id) for one in body.memories]
+async def delete_batch(memory: Memory, target: Target, body: BatchBody) -> dict[str, str]:
+    """Forget several memories; none if one of them is missing."""
+    owners = [await target.owner(memory, one.memory_id) for one in body.memories]
     for user_id, one in zip(owners, body.memories, strict=True):
         await memory.forget(one.memory_id, user_id=user_id)
     return {"message": f"Successfully deleted {len(body.memories)} memories"}

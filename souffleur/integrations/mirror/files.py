@@ -1,4 +1,4 @@
-"""The files of a mirror: where they are, and how they are replaced, never half written."""
+"""Files of a mirror: their folder, and writes that never leave half a file."""
 
 import json
 import os
@@ -11,28 +11,28 @@ from pathlib import Path
 from souffleur.errors import FileError
 
 RECORD = ".mirror.json"
-"""Name of the file that says what was last written, so that a removal by hand is seen."""
+"""Name of the file with the last written entries, by which a removal by hand is seen."""
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
 """Names that Windows keeps for devices."""
 
 
 @dataclass(frozen=True)
-class Last:
-    """An entry as it was last written."""
+class WrittenEntry:
+    """An entry of the last write."""
 
     mark: str
     """The digest of its words."""
     archived: bool = False
 
 
-Written = Mapping[str, Mapping[str, Last]]
-"""For each file, its entries by their ids, as last written."""
+Written = Mapping[str, Mapping[str, WrittenEntry]]
+"""The entries of the last write, by file and id."""
 
 
 @dataclass(frozen=True)
-class Stamp:
-    """What tells that a file was written: time in nanoseconds, size, number."""
+class FileStamp:
+    """Time in nanoseconds, size in bytes and inode of a file; a write changes the stamp."""
 
     time: int
     size: int
@@ -40,7 +40,7 @@ class Stamp:
 
 
 def folder_name(user_id: str) -> str:
-    """Return a name for the folder of a user that any file system takes, and no two users share.
+    """Return a folder name, valid in any file system and different for each user.
 
     >>> folder_name("ann"), folder_name("../Ann"), folder_name("con")
     ('ann', 'Ann-eb82557102', 'con-1143da2bc5')
@@ -52,7 +52,7 @@ def folder_name(user_id: str) -> str:
 
 
 def read_text(file: Path) -> str | None:
-    """Return what is in a file; `None` if there is none, or nothing in it. Raises FileError."""
+    """Return the text of a file; `None` if it is missing or empty. Raises FileError."""
     try:
         return file.read_text("utf-8-sig") or None
     except FileNotFoundError:
@@ -64,19 +64,19 @@ def read_text(file: Path) -> str | None:
         ) from error
 
 
-def stamp_of(file: Path) -> Stamp | None:
-    """Return what changes when the file is written; `None` if there is none."""
+def stamp_of(file: Path) -> FileStamp | None:
+    """Return the stamp of a file; `None` if it is missing."""
     try:
         found = file.stat()
     except OSError:
         return None
-    return Stamp(found.st_mtime_ns, found.st_size, found.st_ino)
+    return FileStamp(found.st_mtime_ns, found.st_size, found.st_ino)
 
 
 def replace(file: Path, text: str, *, keep: bool = True) -> None:
-    """Write a file as a whole; with `keep`, what was there is in `.bak` before.
+    """Write a whole file; with `keep`, the former file is copied to `.bak` first.
 
-    A process killed at any moment leaves the old file or the new one. Raises FileError.
+    A process killed at any moment leaves the former file or the new one. Raises FileError.
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -88,11 +88,11 @@ def replace(file: Path, text: str, *, keep: bool = True) -> None:
 
 
 def read_record(folder: Path) -> Written:
-    """Return what was last written into a folder; nothing if that is not known."""
+    """Return the entries last written into a folder; empty if the record cannot be read."""
     try:
         found = json.loads((folder / RECORD).read_text("utf-8"))
         return {
-            name: {id: Last(mark, archived) for id, (mark, archived) in entries.items()}
+            name: {id: WrittenEntry(mark, archived) for id, (mark, archived) in entries.items()}
             for name, entries in found.items()
         }
     except (OSError, ValueError, AttributeError, TypeError):
@@ -100,17 +100,17 @@ def read_record(folder: Path) -> Written:
 
 
 def write_record(folder: Path, written: Written) -> None:
-    """Note what was written into a folder. Raises FileError."""
-    told = {
+    """Record the entries written into a folder. Raises FileError."""
+    record = {
         name: {id: astuple(last) for id, last in entries.items()}
         for name, entries in written.items()
     }
-    replace(folder / RECORD, json.dumps(told), keep=False)
+    replace(folder / RECORD, json.dumps(record), keep=False)
 
 
 def _write(file: Path, data: bytes) -> None:
     beside = file.with_name(f".{file.name}.{os.getpid()}")
-    beside.unlink(missing_ok=True)  # a killed process's, or somebody's link
+    beside.unlink(missing_ok=True)  # left by a killed process, or a link of another user
     with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
         out.write(data)
         out.flush()

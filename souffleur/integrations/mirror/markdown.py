@@ -1,11 +1,11 @@
-"""Entries: one memory as Markdown, and back.
+"""Markdown of a mirror: entries, one for each memory, and the page of a file.
 
     ### [a1b2c3d4] preference | 0.92 | 2026-02-20 | 12 <!-- a1b2c3d4-… 9f86d081884c -->
     Ann likes short answers.
 
-The heading has the beginning of the id, the kind, the value now, the day of its last use and the
-number of uses. Its comment, which is not shown, has the whole id and a digest of the words as they
-were written: other words under the same digest were changed by hand.
+The heading has the beginning of the id, the kind, the value now, the day of the last use and the
+number of uses. Its hidden comment has the whole id and the mark, a digest of the written words: if
+the words no longer match the mark, they were changed by hand.
 """
 
 import re
@@ -17,7 +17,7 @@ from hashlib import sha256
 from souffleur.knowledge.memory import Kind
 
 NEW = "new"
-"""What stands in place of an id in an entry written by hand; nothing does as well."""
+"""The optional id of an entry written by hand."""
 
 _HEADING = re.compile(
     r" {0,3}#{1,6}(?!#)\s*(?:\[(?P<short>[^\]]*)\])?(?P<rest>.*?)"
@@ -37,24 +37,24 @@ _ESCAPED = re.compile(rf"^\\(?=\\*{_BEGINS})", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Entry:
-    """One memory as it stands in a file."""
+    """A memory in a file."""
 
     content: str
     kind: Kind
     id: str = ""
-    """The whole id, or its beginning if the comment is gone; empty if it was written by hand."""
+    """The whole id, or its beginning if the comment was deleted; empty if written by hand."""
     value: float = 0.0
-    """What it is worth now."""
+    """The effective value now."""
     used_on: date | None = None
-    """The day on which it was last used or learned, in UTC."""
+    """The day of the last use, or of learning, in UTC."""
     uses: int = 0
     mark: str = ""
-    """The digest of its words when they were last written; empty if that is not known."""
+    """The digest of the words last written; empty if unknown."""
     archived: bool = False
 
     @property
     def is_changed(self) -> bool:
-        """Whether its words are other ones than were last written."""
+        """Whether its words were changed by hand."""
         return self.mark != mark_of(self.content)
 
 
@@ -64,11 +64,7 @@ def mark_of(content: str) -> str:
 
 
 def is_heading(line: str) -> bool:
-    """Return whether an entry begins with this line.
-
-    With its comment it does at any level, and up to three spaces in, as in Markdown: such a line in
-    the words has a backslash before it.
-    """
+    """Return whether an entry begins with this line: `###`, or any heading with its comment."""
     if line.startswith("###") and not line.startswith("####"):
         return True
     found = _HEADING.fullmatch(line)
@@ -76,16 +72,16 @@ def is_heading(line: str) -> bool:
 
 
 def render(entry: Entry) -> str:
-    """Return an entry as Markdown, without an empty line at its end."""
+    """Return the Markdown of an entry, without an empty line at its end."""
     day = entry.used_on.isoformat() if entry.used_on else ""
     heading = f"### [{entry.id[:8]}] {entry.kind} | {entry.value:.2f} | {day} | {entry.uses}"
     return f"{heading} <!-- {entry.id} {mark_of(entry.content)} -->\n{escape(entry.content)}"
 
 
 def parse(heading: str, body: str, *, archived: bool = False) -> Entry:
-    """Return the entry of a heading and the lines below it. Raises ValueError, which says why.
+    """Return the entry of a heading and the lines below it. Raises ValueError with the reason.
 
-    A heading with its comment may have any kind: the memory that it names has its own.
+    A heading with a comment may have any kind, because its memory has a kind already.
 
     >>> parse("### fact", "Ann has a dog.").content
     'Ann has a dog.'
@@ -115,7 +111,7 @@ def parse(heading: str, body: str, *, archived: bool = False) -> Entry:
 
 
 def escape(content: str) -> str:
-    r"""Return words so that no line of them is a heading or a comment, and no editor changes them.
+    r"""Escape lines that look like headings or comments, and characters that editors change.
 
     >>> print(escape("one\n### two\n<!-- three"))
     one
@@ -127,7 +123,7 @@ def escape(content: str) -> str:
 
 
 def unescape(text: str) -> str:
-    r"""Return the words of what `escape` returned.
+    r"""Return the words that `escape` was given.
 
     >>> unescape(escape("\\# &#xd; &amp;#xd; \r")) == "\\# &#xd; &amp;#xd; \r"
     True
@@ -155,42 +151,41 @@ def _day(text: str) -> date | None:
 
 MEMORY, LEARNINGS = "MEMORY.md", "LEARNINGS.md"
 TITLES = {MEMORY: "# Memory", LEARNINGS: "# Learnings"}
-ACTIVE, ARCHIVED, ASIDE = "## Active", "## Archived", "## Not taken over"
-_SECTIONS = {ACTIVE, f"{ACTIVE} Memories", ARCHIVED, f"{ARCHIVED} Memories", ASIDE}
+ACTIVE, ARCHIVED, REJECTED = "## Active", "## Archived", "## Not taken over"
+_SECTIONS = {ACTIVE, f"{ACTIVE} Memories", ARCHIVED, f"{ARCHIVED} Memories", REJECTED}
 _OWN_COMMENT = re.compile(r"<!-- (?:Last updated|Total entries|User|souffleur): ?(?P<text>.*?) -->")
 _USER = re.compile(r"<!-- User: (?P<user>.*?) -->")
 _UPDATED = re.compile(r"<!-- Last updated: .*? -->\n")
-_HELD = ("conflict", "refused", "unknown")
-"""What stands in place of the kind in a heading that is not tried again until it is changed."""
+_REJECTED = ("conflict", "refused", "unknown")
+"""Words before the kind in the heading of a rejected entry; with one it is not tried again."""
 
 
 @dataclass(frozen=True)
-class Aside:
-    """A piece of a file that is not taken over."""
+class Rejected:
+    """A piece of a file that was not taken over, word for word, and the reason."""
 
     text: str
-    """Word for word."""
     why: str
 
 
 @dataclass(frozen=True)
 class Page:
-    """What stands in a file."""
+    """The content of a file."""
 
     entries: tuple[Entry, ...] = ()
-    aside: tuple[Aside, ...] = ()
+    rejected: tuple[Rejected, ...] = ()
     user: str = field(default="", compare=False)
-    """Whose it is, as its head says; empty if it does not."""
+    """The user named in the head; empty if none is."""
 
 
-def held(entry: Entry, word: str, why: str) -> Aside:
-    """Return an entry that is kept in the file, and not tried again until its heading changes."""
+def reject(entry: Entry, word: str, why: str) -> Rejected:
+    """Reject an entry: it is kept in the file, and not tried again until its heading changes."""
     short = f"[{entry.id[:8]}] " if entry.id else ""
-    return Aside(f"### {short}{word} {entry.kind}\n{escape(entry.content)}", why)
+    return Rejected(f"### {short}{word} {entry.kind}\n{escape(entry.content)}", why)
 
 
 def render_page(name: str, user: str, page: Page, now: datetime) -> str:
-    """Return the text of a file; entries come as they are, those of each section together."""
+    """Return the text of a file, its entries by section in the given order."""
     parts = [
         TITLES[name],
         f"<!-- Last updated: {now.isoformat(timespec='seconds')} -->\n"
@@ -200,38 +195,41 @@ def render_page(name: str, user: str, page: Page, now: datetime) -> str:
         ARCHIVED,
         *(render(one) for one in page.entries if one.archived),
     ]
-    if page.aside:
-        parts += [ASIDE, *(f"<!-- souffleur: {_one_line(a.why)} -->\n{a.text}" for a in page.aside)]
+    if page.rejected:
+        parts += [
+            REJECTED,
+            *(f"<!-- souffleur: {_one_line(one.why)} -->\n{one.text}" for one in page.rejected),
+        ]
     return "\n\n".join(parts) + "\n"
 
 
 def without_time(text: str) -> str:
-    """Return the text of a file without the time at which it was written."""
+    """Return the text of a file without the time of its last update."""
     return _UPDATED.sub("", text, count=1)
 
 
 def user_line(user: str) -> str:
-    """Return a user id as the head of a file has it."""
+    """Return a user id in the form that the head of a file has."""
     return _one_line(user)
 
 
 def parse_page(text: str) -> Page:
-    """Return what stands in a file; nothing in it is an error."""
+    """Return the content of a file; anything in it is accepted or rejected."""
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     named = next((found["user"] for line in lines[:8] if (found := _USER.fullmatch(line))), "")
     entries: list[Entry] = []
-    aside: list[Aside] = []
+    rejected: list[Rejected] = []
     for section, why, piece in _pieces(lines):
         read = _read(piece, archived=section.startswith(ARCHIVED), why=why)
         if isinstance(read, Entry):
             entries.append(read)
         elif read:
-            aside.append(read)
-    return Page(tuple(entries), tuple(aside), named)
+            rejected.append(read)
+    return Page(tuple(entries), tuple(rejected), named)
 
 
 def _pieces(lines: Sequence[str]) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield the pieces of a file: an entry or loose text, its section, and why it was set aside."""
+    """Yield the section, the reason of a former rejection, and the lines of each piece."""
     section, why, piece = "", "", list[str]()
     for line in lines:
         own = _OWN_COMMENT.fullmatch(line.rstrip())
@@ -249,19 +247,19 @@ def _pieces(lines: Sequence[str]) -> Iterator[tuple[str, str, list[str]]]:
     yield section, why, piece
 
 
-def _read(piece: Sequence[str], *, archived: bool, why: str) -> Entry | Aside | None:
+def _read(piece: Sequence[str], *, archived: bool, why: str) -> Entry | Rejected | None:
     text = "\n".join(piece).strip("\n")
     if not text.strip():
         return None
     if not is_heading(piece[0]):
-        return Aside(text, "text outside of an entry: write a line '### fact' above it")
+        return Rejected(text, "text outside of an entry: write a line '### fact' above it")
     words = piece[0].lower().split("|")[0].replace("]", " ").split()
-    if why and len(words) > 1 and any(word in words for word in _HELD):
-        return Aside(text, why)
+    if why and len(words) > 1 and any(word in words for word in _REJECTED):
+        return Rejected(text, why)
     try:
         return parse(piece[0].rstrip(), "\n".join(piece[1:]), archived=archived)
     except ValueError as error:
-        return Aside(text, str(error))
+        return Rejected(text, str(error))
 
 
 def _one_line(text: str) -> str:

@@ -1,146 +1,118 @@
-"""The mirror of one user: files and store brought into step, both ways."""
+"""Mirrors: the files of each user and the store are synchronised, in both directions."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import portalocker
 from loguru import logger
 
-from souffleur.errors import FileError, InputError, NotFoundError, UndoError
+from souffleur.errors import FileError, InputError, NotFoundError, SouffleurError, UndoError
 from souffleur.integrations.mirror import files
-from souffleur.integrations.mirror.comparing import Wishes, compare, find_id
-from souffleur.integrations.mirror.files import Last, Stamp
-from souffleur.integrations.mirror.guarding import check_merged, check_removals, check_store
+from souffleur.integrations.mirror.changes import (
+    Changes,
+    check_merged,
+    check_removals,
+    check_store,
+    find_changes,
+    find_id,
+)
+from souffleur.integrations.mirror.files import FileStamp, WrittenEntry, folder_name
 from souffleur.integrations.mirror.markdown import (
     LEARNINGS,
     MEMORY,
-    Aside,
     Entry,
     Page,
-    held,
+    Rejected,
     mark_of,
     parse_page,
+    reject,
     render_page,
     user_line,
     without_time,
 )
 from souffleur.knowledge.decay import effective
-from souffleur.knowledge.memory import NARRATIVE, PROCEDURAL, Category, Kind, Memory, MemoryState
-from souffleur.knowledge.operation import Importance, LedgerEntry, Recorded, Refusal
+from souffleur.knowledge.memory import NARRATIVE, PROCEDURAL, Category, Memory, MemoryState
+from souffleur.knowledge.operation import Importance, LedgerEntry, Refusal
 from souffleur.knowledge.policy import Policy
-from souffleur.times import Clock
 
 NAMES = (MEMORY, LEARNINGS)
 LOCK = ".mirror.lock"
+USERS_INTERVAL = 10.0
+"""Seconds between two searches for new users."""
+CHECKS_PER_SECOND = 20
+"""Maximum number of users whose files are checked in each second."""
 _SHOWN = (MemoryState.ACTIVE, MemoryState.ARCHIVED)
-
-
-class Remembering(Protocol):
-    """What a mirror needs of Souffleur, or of a client of it."""
-
-    @property
-    def clock(self) -> Clock:
-        """Return the time."""
-        ...
-
-    async def list(self, *, user_id: str, state: MemoryState | None) -> "Sequence[Memory]":
-        """Return memories."""
-        ...
-
-    async def ledger(self, *, user_id: str, limit: int, newest_first: bool) -> "Sequence[Recorded]":
-        """Return ledger entries."""
-        ...
-
-    async def remember(
-        self, what: str, *, user_id: str, kind: Kind, importance: Importance, reason: str
-    ) -> "Sequence[LedgerEntry]":
-        """Add a memory."""
-        ...
-
-    async def edit(self, memory_id: str, content: str, *, user_id: str) -> LedgerEntry:
-        """Change the words of a memory."""
-        ...
-
-    async def forget(self, query: str, *, user_id: str, reason: str) -> "Sequence[LedgerEntry]":
-        """Forget a memory."""
-        ...
-
-    async def restore_memory(self, memory_id: str, *, user_id: str, reason: str) -> LedgerEntry:
-        """Make a memory active again."""
-        ...
+_Rejections = Mapping[str, tuple[Rejected, ...]]
 
 
 @dataclass(frozen=True)
 class Synced:
-    """What bringing files and store into step has done."""
+    """The result of one synchronisation: numbers of memories, and problems."""
 
     added: int = 0
     edited: int = 0
     removed: int = 0
     restored: int = 0
-    aside: tuple[str, ...] = ()
-    """Why pieces of the files are not taken over, a line for each."""
+    rejected: tuple[str, ...] = ()
+    """For each piece of a file that was not taken over, a line with the reason."""
     written: tuple[str, ...] = ()
     """Names of the files that were written anew."""
-    remarks: tuple[str, ...] = field(default=())
-
-    @property
-    def is_silent(self) -> bool:
-        """Whether nothing was done."""
-        return not (self.added or self.edited or self.removed or self.restored or self.written)
+    remarks: tuple[str, ...] = ()
 
 
 class Mirror:
-    """MEMORY.md and LEARNINGS.md of one user in a folder."""
+    """The files MEMORY.md and LEARNINGS.md of one user in a folder.
 
-    def __init__(self, memory: Remembering, folder: Path, *, user_id: str, policy: Policy) -> None:
+    `memory` is a Souffleur or an AsyncClient.
+    """
+
+    def __init__(self, memory: Any, folder: Path, *, user_id: str, policy: Policy) -> None:
         self._memory = memory
         self._folder = folder
         self._user = user_id
         self._policy = policy
-        self._seen: tuple[tuple[Stamp | None, ...], int] | None = None
+        self._seen: tuple[tuple[FileStamp | None, ...], int] | None = None
         self._is_ours = False
-        """Whether the store is known to be that of the files: what it lacks was erased."""
+        """Whether the files are known to belong to this store: missing memories were erased."""
 
     async def sync(self, *, removals: bool = False, erased: bool = False) -> Synced:
-        """Take over what was changed by hand, then write the files as the store is.
+        """Apply the changes made by hand, then write the files from the store.
 
-        With `removals`, entries may be gone in any number, from a file or from the store; with
-        `erased`, from the store, where something was erased just now. Raises
-        FileError, StoreError, EmbedderError; what was done until then is done, and the next call
-        goes on.
+        With `removals`, any number of entries may be missing in a file or in the store. `erased`
+        says that memories of the store were erased just now. Raises FileError, StoreError,
+        EmbedderError; then the changes made so far stay, and the next call makes the others.
         """
-        with self._alone():
+        with self._lock():
             texts = {name: await asyncio.to_thread(self._read, name) for name in NAMES}
             pages = {name: parse_page(text) for name, text in texts.items() if text is not None}
             self._check_owner(pages)
             check_merged(texts, self._folder)
             written = files.read_record(self._folder)
-            there = await self._there()
+            stored = await self._stored_ids()
             if not (removals or erased or self._is_ours):
-                check_store(pages, written, there, self._folder)
-            known = await self._known()
-            ours = there.union(*written.values())
-            wishes = compare(pages, known, written, None if removals else ours)
+                check_store(pages, written, stored, self._folder)
+            ours = None if removals else stored.union(*written.values())
+            changes = find_changes(pages, await self._shown(), written, ours)
             if not removals:
-                check_removals(wishes, pages)
-            synced, aside = await self._carry_out(wishes)
-            wrote = await self._write(texts, aside)
-            there = await self._there()
-            await self._clear_backups(there, erased=erased)
-            self._is_ours |= bool(there)
+                check_removals(changes, pages)
+            synced, rejected = await self._apply(changes)
+            wrote = await self._write(texts, rejected)
+            stored = await self._stored_ids()
+            self._delete_backups(stored, erased=erased)
+            self._is_ours |= bool(stored)
             return replace(synced, written=wrote)
 
     def delete(self) -> None:
-        """Delete the files, and the folder if nothing else is in it. Raises FileError."""
+        """Delete the files, and the folder if it is empty then. Raises FileError."""
         if not self._folder.is_dir():
             return
         try:
-            with self._alone():
+            with self._lock():
                 for name in (*NAMES, *(f"{name}.bak" for name in NAMES), files.RECORD):
                     (self._folder / name).unlink(missing_ok=True)
             (self._folder / LOCK).unlink(missing_ok=True)
@@ -152,28 +124,28 @@ class Mirror:
             ) from error
 
     async def watch(self, seconds: float = 1.0) -> None:
-        """Bring them into step whenever a file or the store was changed, until cancelled.
+        """Synchronise after each change of a file or of the store, until cancelled.
 
-        What fails is logged, and tried again after the next change.
+        An error is logged; the next change starts another try.
         """
-        told: set[str] = set()
+        logged: set[str] = set()
         while True:
             try:
-                marks = await self._marks()
-                if marks != self._seen:
+                version = await self._version()
+                if version != self._seen:
                     synced = await self.sync()
-                    self._seen = marks  # of before: what changed meanwhile is seen next time
-                    for why in (*synced.aside, *synced.remarks):
-                        if why not in told:
-                            logger.warning("{}: {}", self._folder, why)
-                    told = {*synced.aside, *synced.remarks}
-            except Exception as error:  # noqa: BLE001  a watcher's edge: the next change may do
-                if str(error) not in told:
+                    self._seen = version  # read before, so that changes meanwhile are seen next
+                    problems = {*synced.rejected, *synced.remarks}
+                    for why in problems - logged:
+                        logger.warning("{}: {}", self._folder, why)
+                    logged = problems
+            except Exception as error:  # noqa: BLE001  a watcher goes on: the next try may succeed
+                if str(error) not in logged:
                     logger.warning("{} was not brought into step: {}", self._folder, error)
-                told.add(str(error))
+                logged.add(str(error))
             await asyncio.sleep(seconds)
 
-    def _alone(self) -> portalocker.Lock:
+    def _lock(self) -> portalocker.Lock:
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
@@ -183,7 +155,8 @@ class Mirror:
     def _read(self, name: str) -> str | None:
         return files.read_text(self._folder / name)
 
-    async def _marks(self) -> tuple[tuple[Stamp | None, ...], int]:
+    async def _version(self) -> tuple[tuple[FileStamp | None, ...], int]:
+        """Return a value that changes with each write of the files or the ledger."""
         latest = await self._memory.ledger(user_id=self._user, limit=1, newest_first=True)
         stamps = tuple(files.stamp_of(self._folder / name) for name in NAMES)
         return stamps, latest[0].seq if latest else 0
@@ -196,8 +169,12 @@ class Mirror:
                     f"{self._user!r}: give each user a folder of its own."
                 )
 
-    async def _known(self) -> dict[str, Memory]:
-        """Return the memories that the files show, by their ids, the most valuable first."""
+    async def _stored_ids(self) -> set[str]:
+        """Return the ids of all memories in the store, in any state."""
+        return {one.id for one in await self._memory.list(user_id=self._user, state=None)}
+
+    async def _shown(self) -> dict[str, Memory]:
+        """Return the memories that the files show by id, the most valuable first."""
         now = self._memory.clock()
         found = [
             memory
@@ -208,92 +185,88 @@ class Mirror:
         found.sort(key=lambda one: (-effective(one, now, self._policy), one.created_at, one.id))
         return {memory.id: memory for memory in found}
 
-    async def _carry_out(
-        self, wishes: Mapping[str, Wishes]
-    ) -> tuple[Synced, dict[str, tuple[Aside, ...]]]:
-        """Carry out what can be; return the counts, and what is set aside in each file."""
-        done: dict[str, Any] = dict.fromkeys(("added", "edited", "removed", "restored"), 0)
-        aside = {name: list(wish.aside) for name, wish in wishes.items()}
-        for name, wish in wishes.items():
-            for id in wish.removals:
-                done["removed"] += bool(await self._remove(id, name))
-            for id in wish.restores:
-                done["restored"] += await self._restore(id, name)
-            for entry in wish.edits:
-                done["edited"] += await self._edit(entry, aside[name])
-            for entry in wish.adds:
-                done["added"] += await self._add(entry, name, aside[name])
-        told = tuple(f"{name}: {one.why}" for name, ones in aside.items() for one in ones)
-        remarks = tuple(remark for wish in wishes.values() for remark in wish.remarks)
-        synced = Synced(aside=told, remarks=remarks)
-        return replace(synced, **done), {name: tuple(ones) for name, ones in aside.items()}
+    async def _apply(self, changes: Mapping[str, Changes]) -> tuple[Synced, _Rejections]:
+        """Apply the changes; return their counts, and the rejected pieces of each file."""
+        done = Counter[str]()
+        rejected = {name: list(change.rejected) for name, change in changes.items()}
+        for name, change in changes.items():
+            for id in change.removals:
+                reason = f"removed from {name} by hand"
+                forgotten = await self._memory.forget(id, user_id=self._user, reason=reason)
+                done["removed"] += bool(forgotten)
+            for id in change.restores:
+                reason = f"made active in {name} by hand"
+                restored = await self._memory.restore_memory(id, user_id=self._user, reason=reason)
+                done["restored"] += restored.refused is None
+            for entry in change.edits:
+                done["edited"] += await self._try(entry, self._edit(entry), rejected[name])
+            for entry in change.adds:
+                added = self._add(entry, name)
+                done["added"] += await self._try(entry, added, rejected[name], adds=True)
+        reasons = tuple(f"{name}: {one.why}" for name, each in rejected.items() for one in each)
+        remarks = tuple(remark for change in changes.values() for remark in change.remarks)
+        synced = Synced(
+            done["added"], done["edited"], done["removed"], done["restored"], reasons, (), remarks
+        )
+        return synced, {name: tuple(each) for name, each in rejected.items()}
 
-    async def _remove(self, id: str, name: str) -> bool:
-        reason = f"removed from {name} by hand"
-        return bool(await self._memory.forget(id, user_id=self._user, reason=reason))
-
-    async def _restore(self, id: str, name: str) -> bool:
-        reason = f"made active in {name} by hand"
-        entry = await self._memory.restore_memory(id, user_id=self._user, reason=reason)
-        return entry.refused is None
-
-    async def _edit(self, entry: Entry, aside: list[Aside]) -> bool:
-        known = await self._known()
+    async def _try(
+        self,
+        entry: Entry,
+        change: Awaitable[LedgerEntry],
+        rejected: list[Rejected],
+        *,
+        adds: bool = False,
+    ) -> bool:
+        """Return whether a change was made; a refused entry is rejected, unless it is known."""
         try:
-            id = find_id(entry, known)
-            done = await self._memory.edit(id, entry.content, user_id=self._user)
+            done = await change
         except (InputError, NotFoundError, UndoError) as error:
-            aside.append(held(entry, "refused", str(error)))
+            rejected.append(reject(entry, "refused", str(error)))
             return False
-        if done.refused:
-            aside.append(held(entry, "refused", done.detail or done.refused.value))
+        if done.refused and not (adds and done.refused is Refusal.DUPLICATE):
+            rejected.append(reject(entry, "refused", done.detail or done.refused.value))
         return done.refused is None
 
-    async def _add(self, entry: Entry, name: str, aside: list[Aside]) -> bool:
-        reason = f"written into {name} by hand"
-        try:
-            (done,) = await self._memory.remember(
-                entry.content,
-                user_id=self._user,
-                kind=entry.kind,
-                importance=Importance.HIGH,
-                reason=reason,
-            )
-        except InputError as error:
-            aside.append(held(entry, "refused", str(error)))
-            return False
-        if done.refused and done.refused is not Refusal.DUPLICATE:
-            aside.append(held(entry, "refused", done.detail or done.refused.value))
-        return done.refused is None
+    async def _edit(self, entry: Entry) -> LedgerEntry:
+        id = find_id(entry, await self._shown())
+        done: LedgerEntry = await self._memory.edit(id, entry.content, user_id=self._user)
+        return done
+
+    async def _add(self, entry: Entry, name: str) -> LedgerEntry:
+        done: list[LedgerEntry] = await self._memory.remember(
+            entry.content,
+            user_id=self._user,
+            kind=entry.kind,
+            importance=Importance.HIGH,
+            reason=f"written into {name} by hand",
+        )
+        return done[0]
 
     async def _write(
-        self, read: Mapping[str, str | None], aside: Mapping[str, tuple[Aside, ...]]
+        self, read: Mapping[str, str | None], rejected: _Rejections
     ) -> tuple[str, ...]:
-        """Write the files that are not as the store is; return their names."""
-        now, known = self._memory.clock(), await self._known()
-        wrote, record = [], dict[str, dict[str, Last]]()
+        """Write the files that differ from the store; return their names."""
+        now, shown = self._memory.clock(), await self._shown()
+        wrote, record = [], dict[str, dict[str, WrittenEntry]]()
         for name in NAMES:
-            own = [m for m in known.values() if _file_of(m) == name]
-            page = Page(tuple(self._entry(m, now) for m in own), aside.get(name, ()))
+            entries = tuple(self._entry(m, now) for m in shown.values() if _file_of(m) == name)
+            page = Page(entries, rejected.get(name, ()))
             text = render_page(name, self._user, page, now)
             if without_time(text) != without_time(read[name] or ""):
                 if await asyncio.to_thread(self._read, name) != read[name]:
                     raise FileError(f"{name} was changed meanwhile: it is read again next time.")
                 await asyncio.to_thread(files.replace, self._folder / name, text)
                 wrote.append(name)
-            record[name] = {e.id: Last(mark_of(e.content), e.archived) for e in page.entries}
+            record[name] = {e.id: WrittenEntry(mark_of(e.content), e.archived) for e in entries}
         if record != files.read_record(self._folder):
             await asyncio.to_thread(files.write_record, self._folder, record)
         return tuple(wrote)
 
-    async def _there(self) -> set[str]:
-        """Return the ids of all memories in the store, in any state."""
-        return {one.id for one in await self._memory.list(user_id=self._user, state=None)}
+    def _delete_backups(self, stored: set[str], *, erased: bool) -> None:
+        """Delete backups of files that show erased memories.
 
-    async def _clear_backups(self, there: set[str], *, erased: bool) -> None:
-        """Delete the copies of former versions that show what was erased since.
-
-        With `erased`, all of them: the erased words may be former ones of a memory that is there.
+        With `erased`, delete all: the erased words may be former words of a stored memory.
         """
         for name in NAMES:
             copy = self._folder / f"{name}.bak"
@@ -301,7 +274,7 @@ class Mirror:
                 copy.unlink(missing_ok=True)
             if (text := files.read_text(copy)) is None:
                 continue
-            if any(one.mark and one.id not in there for one in parse_page(text).entries):
+            if any(one.mark and one.id not in stored for one in parse_page(text).entries):
                 copy.unlink()
 
     def _entry(self, memory: Memory, now: datetime) -> Entry:
@@ -318,5 +291,68 @@ class Mirror:
 
 
 def _file_of(memory: Memory) -> str:
-    known_how = memory.category is Category.SKILL or memory.kind in PROCEDURAL
-    return LEARNINGS if known_how else MEMORY
+    is_skill = memory.category is Category.SKILL or memory.kind in PROCEDURAL
+    return LEARNINGS if is_skill else MEMORY
+
+
+class Mirrors:
+    """Synchronises a mirror for each user until it is stopped."""
+
+    def __init__(self, memory: Any, folder: Path, policy: Policy) -> None:
+        self._memory, self._folder, self._policy = memory, folder, policy
+        self._watching: dict[str, asyncio.Task[None]] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Start a task in the running event loop."""
+        self._task = asyncio.get_running_loop().create_task(self._watch_all())
+
+    async def stop(self) -> None:
+        """Cancel all tasks, and wait until they have ended."""
+        tasks = [*self._watching.values(), *([self._task] if self._task else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def drop(self, user_id: str) -> None:
+        """Delete the files of an erased user. Raises FileError."""
+        await self._stop_watching(user_id)
+        await asyncio.to_thread(self.mirror_of(user_id).delete)
+
+    async def clear(self, user_id: str) -> None:
+        """Remove erased memories from the files of a user, if the user has files.
+
+        Raises the errors of `Mirror.sync`.
+        """
+        if self._folder_of(user_id).is_dir():
+            await self._stop_watching(user_id)  # the task of all users starts it again
+            await self.mirror_of(user_id).sync(erased=True)
+
+    def mirror_of(self, user_id: str) -> Mirror:
+        """Return the mirror of a user, in a folder named after the user."""
+        folder = self._folder_of(user_id)
+        return Mirror(self._memory, folder, user_id=user_id, policy=self._policy)
+
+    def _folder_of(self, user_id: str) -> Path:
+        return self._folder / folder_name(user_id)
+
+    async def _stop_watching(self, user_id: str) -> None:
+        if watching := self._watching.pop(user_id, None):
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+
+    async def _watch_all(self) -> None:
+        failed = False
+        while True:
+            try:
+                users = [one.user_id for one in await self._memory.users()]
+                failed = False
+            except SouffleurError as error:
+                level = "DEBUG" if failed else "WARNING"  # one warning for each outage
+                logger.log(level, "users to mirror could not be read: {}", error)
+                users, failed = [], True
+            pause = max(1.0, len(users) / CHECKS_PER_SECOND)
+            for user_id in set(users) - set(self._watching):
+                watching = self.mirror_of(user_id).watch(pause)
+                self._watching[user_id] = asyncio.create_task(watching)
+            await asyncio.sleep(USERS_INTERVAL)

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from souffleur.errors import FileError
-from souffleur.integrations.importers.arriving import ImportSource, source_of
 from souffleur.integrations.importers.chatgpt import BRANCHES, TOOLS, read_chatgpt
 from souffleur.integrations.importers.chats import Chat, Unread
+from souffleur.integrations.importers.files import ImportSource, source_of
 
 BEGUN = 1704276000.0
 """2024-01-03 10:00 UTC."""

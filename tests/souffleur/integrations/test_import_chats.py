@@ -22,14 +22,13 @@ from souffleur.integrations.importers.chats import (
     in_order,
     turns_of,
 )
-from souffleur.integrations.importers.sillytavern import read_sillytavern
 from souffleur.knowledge.memory import Category
 from souffleur.recall.rendering import estimate_tokens
 from souffleur.settings import Settings
 from tests.build import NOW
 from tests.place import where
 from tests.scripted import SKIP, Scripted, add, answer, by_name, episode, portrait
-from tests.souffleur.integrations.test_import_chatgpt import TEA, conversation, node, split
+from tests.souffleur.integrations.test_import_chatgpt import TEA, conversation, node
 from tests.souffleur.integrations.test_import_sillytavern import CHAT, at_once, message
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -200,19 +199,6 @@ async def test_chats_of_one_time(memory: Souffleur, tmp_path: Path) -> None:
     assert (await taken([*second, "And you?", "No."], "e.jsonl")).new == {"turn": 1}
     kept = {turn.user for turn in await memory.knowledge.journal.turns(user_id="una")}
     assert kept == {"hi", "I sail.", "I ski.", "And you?"}
-
-
-async def test_a_chat_that_an_earlier_version_took(memory: Souffleur, tmp_path: Path) -> None:
-    """Its turns are known by the ids that they have in the store."""
-    lines = at_once("I sail.", "Ahoy.", "I row.", "So.", date="January 3, 2024 10:00am")
-    (chat, _), former = split(read_sillytavern(written(tmp_path, lines, "a.jsonl"))), []
-    for turn in turns_of(chat[0].former or chat[0], zone=UTC, now=NOW)[0]:
-        said: dict[str, Any] = {"user": turn.user, "assistant": turn.assistant, "at": turn.at}
-        said |= {"session_id": turn.session_id, "turn_id": turn.turn_id}
-        former.append(memory.observe(user_id="eve", whisper=(), **said))
-    assert all(one.new for one in former)
-    done = await memory.import_file(tmp_path / "a.jsonl", user_id="eve")
-    assert (done.new, done.known) == ({}, {"turn": 2})
 
 
 async def test_an_import_that_was_cut_off(tmp_path: Path) -> None:

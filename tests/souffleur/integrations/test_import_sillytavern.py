@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from souffleur.errors import FileError
-from souffleur.integrations.importers.arriving import READERS, ImportSource, source_of
-from souffleur.integrations.importers.chats import Chat
-from souffleur.integrations.importers.message_list import read_messages
+from souffleur.integrations.importers.chats import Chat, read_messages
+from souffleur.integrations.importers.files import READERS, ImportSource, source_of
 from souffleur.integrations.importers.sillytavern import ASIDE, HIDDEN, read_sillytavern
 from tests.souffleur.integrations.test_import_chatgpt import split
 

@@ -14,7 +14,7 @@ from souffleur import Settings, Souffleur
 from souffleur.client import AsyncClient, Client
 from souffleur.errors import RemoteError
 from souffleur.integrations.langchain import SouffleurMiddleware, Talk
-from souffleur.integrations.langchain.recalling import IN_TROUBLE
+from souffleur.integrations.langchain.middleware import IN_TROUBLE
 from souffleur.integrations.mcp import make_server
 from souffleur.knowledge.turn import Turn
 from souffleur.server.tokens import Role, TokenFile

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from souffleur.api import Souffleur
-from souffleur.integrations.importers.passing import passing_file
+from souffleur.integrations.importers.files import temporary_file
 from souffleur.server.tokens import Role, TokenFile
 from souffleur.settings import Settings
 from tests.build import NOW
@@ -151,7 +151,7 @@ async def test_what_is_sent_stays_below_the_store(url: str) -> None:
         assert not [*passing.glob("left")]
         yield b'[{"role": "user", '
         await until(lambda: any(passing.glob("*/import")))
-        with passing_file(STORES[0], "other"):  # which leaves alone what is in use
+        with temporary_file(STORES[0], "other"):  # which leaves alone what is in use
             seen.extend(file.name for file in passing.glob("*/import"))
         yield b'"content": "I knit."}]'
 

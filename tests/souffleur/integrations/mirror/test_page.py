@@ -6,9 +6,9 @@ from hypothesis import example, given, strategies as st
 
 from souffleur.integrations.mirror.markdown import (
     MEMORY,
-    Aside,
     Entry,
     Page,
+    Rejected,
     mark_of,
     parse_page,
     render_page,
@@ -60,7 +60,7 @@ def test_no_text_is_lost(text: str) -> None:
     """Whatever stands in a file is an entry or is set aside, and stays so when written again."""
     page = parse_page(text)
     again = parse_page(render_page(MEMORY, "ann", page, NOW))
-    assert [one.text for one in again.aside] == [one.text for one in page.aside]
+    assert [one.text for one in again.rejected] == [one.text for one in page.rejected]
     assert [one.content for one in again.entries] == [one.content for one in page.entries]
 
 
@@ -72,8 +72,8 @@ def test_what_is_broken_is_named_and_kept() -> None:
     )
     (entry,) = page.entries
     assert (entry.content, entry.kind) == ("Ann likes tea.\nAnd cake.\n#### Really", "preference")
-    whys = [one.why for one in page.aside]
+    whys = [one.why for one in page.rejected]
     assert whys[0].startswith("text outside of an entry")
     assert whys[1].startswith("'hobby' is no kind of memory: write one of preference, fact")
     assert whys[2] == "there are no words below the heading"
-    assert page.aside[1] == Aside("### hobby | 0.9\nAnn sails.", whys[1])
+    assert page.rejected[1] == Rejected("### hobby | 0.9\nAnn sails.", whys[1])

@@ -1,4 +1,4 @@
-"""mem0: the memories that its `get_all` and its server return, each as one ADD."""
+"""mem0: the memories of its `get_all` and its server, each imported as one ADD."""
 
 import asyncio
 import json
@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from souffleur.errors import FileError, InputError
-from souffleur.integrations.importers.chats import NAMED, Unread, fields_of, listed
-from souffleur.integrations.importers.json_parts import read_json
+from souffleur.integrations.importers.chats import MAX_NAME, Unread, fields_of, listed, read_json
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import (
@@ -26,7 +25,7 @@ from souffleur.knowledge.store.transfer import Imported
 from souffleur.times import moment
 
 _LISTS = ("results", "memories")
-"""Where the memories are, if the file is no list itself."""
+"""The keys of the list of memories in an object."""
 BARE = "it has no id or no memory"
 ODD = "blank, too long, or with a field that cannot be read"
 
@@ -34,11 +33,10 @@ ODD = "blank, too long, or with a field that cannot be read"
 async def import_mem0(
     knowledge: KnowledgeBase, file: Path, *, user_id: str | None, dry_run: bool, now: datetime
 ) -> Imported:
-    """Take each memory that was not taken before, as a sentence, by rules and without a model.
+    """Import each memory that was not imported before, by rules and without a model.
 
-    With `user_id` only that user's are taken, and those that name no user are theirs; one that
-    cannot be read is named. Raises FileError if the file is something else; then nothing is
-    written.
+    With `user_id`, memories of other users are skipped, and memories without a user are imported
+    for that user. Raises FileError for any other file; then nothing is written.
     """
     new: Counter[str] = Counter()
     known: Counter[str] = Counter()
@@ -50,7 +48,7 @@ async def import_mem0(
             skipped[f"memory: {verdict}"] += 1
             if verdict in (BARE, ODD):
                 id = fields_of(record).get("id")
-                name = f"memory {number}" + (f" {str(id)[:NAMED]!r}" if id else "")
+                name = f"memory {number}" + (f" {str(id)[:MAX_NAME]!r}" if id else "")
                 unread.append(Unread("memory", name, verdict))
         elif await knowledge.journal.get_entries([entry_id(verdict.id, 0)]):
             known["memory"] += 1
@@ -60,8 +58,7 @@ async def import_mem0(
             new["memory"] += 1
         else:
             _, card = await knowledge.people.find(verdict.user_id, verdict.agent_id)
-            told = verdict.model_copy(update={"sphere": sphere_of(card)})
-            (entry,) = await knowledge.apply(told)
+            (entry,) = await knowledge.apply(verdict.model_copy(update={"sphere": sphere_of(card)}))
             if entry.refused:
                 skipped[f"memory: {entry.refused}"] += 1
             else:
@@ -91,7 +88,7 @@ def _is_memory(record: object) -> bool:
 
 
 def _verdict(record: Any, user_id: str | None, now: datetime) -> Verdict | str:
-    """Return the verdict on a memory of mem0's, or why it is not taken."""
+    """Return the verdict that adds a memory of mem0, or the reason why it is skipped."""
     if not _is_memory(record):
         return BARE
     whose = record.get("user_id") or user_id
@@ -115,7 +112,7 @@ def _verdict(record: Any, user_id: str | None, now: datetime) -> Verdict | str:
             expires_at=until,
             data={"metadata": metadata} if metadata else {},
         )
-        add.model_dump_json()  # as the ledger holds it: half a character and depth are told here
+        add.model_dump_json()  # raises for what the ledger cannot store
         return Verdict(
             id=derive_id("import", "mem0", whose, record["id"]),
             user_id=whose,
@@ -129,7 +126,7 @@ def _verdict(record: Any, user_id: str | None, now: datetime) -> Verdict | str:
 
 
 def _since(value: object, now: datetime) -> datetime | None:
-    """Return since when a memory holds; `None` if that is not said, or cannot be read."""
+    """Return the time from which a memory is valid; `None` if it is missing or unreadable."""
     try:
         return _time(value, now)
     except InputError:

@@ -13,7 +13,8 @@ from langchain_core.messages import ToolMessage
 from souffleur import InputError
 from souffleur.errors import BlockingError
 from souffleur.integrations.langchain import SouffleurMiddleware, Talk, recall_tool
-from souffleur.integrations.langchain.recalling import IN_TROUBLE, NO_TIME, NOTHING, Access
+from souffleur.integrations.langchain.access import Access
+from souffleur.integrations.langchain.middleware import IN_TROUBLE, NO_TIME, NOTHING
 from tests.scripted import by_name
 from tests.souffleur.integrations.langchain.agents import calls, scripted
 from tests.stage import Stage, staged

@@ -14,6 +14,7 @@ from souffleur.integrations.mirror.markdown import (
     render_page,
 )
 from souffleur.knowledge.memory import Kind
+from souffleur.knowledge.text.plain import is_blank
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 UGLY = ["#", "### [x] fact", "|", "\n", "\r\n", "\u2028", "\\", "<!--", "-->", "&#xd;", "&amp;"]
@@ -21,7 +22,7 @@ UGLY += ["## Active", "# Memory", "<!-- souffleur: a -->", "\u202eمرحبا", "
 UGLY += [" ", "👩\u200d👩\u200d👧"]
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 WORDS = st.lists(st.one_of(st.sampled_from(UGLY), TEXT), min_size=1, max_size=12)
-CONTENTS = WORDS.map("".join).map(str.strip).filter(bool)
+CONTENTS = WORDS.map("".join).map(str.strip).filter(lambda text: not is_blank(text))
 IDS = st.uuids().map(str)
 
 

@@ -252,12 +252,13 @@ def _run_proxy(told: Connection, upstream: str, folder: str, memories: int) -> N
 
 async def _proxy(told: Connection, upstream: str, folder: Path, memories: int) -> None:
     from bench.speed.store import PLACES, THINGS
-    from souffleur import Settings, Souffleur
+    from souffleur import Souffleur
     from souffleur.collector import spare_what_lasts
     from souffleur.proxy.app import serve
+    from souffleur.settings import check_settings
 
     stopping = asyncio.Event()
-    async with Souffleur.open(Settings(path=folder, upstream_url=upstream)) as memory:
+    async with Souffleur.open(check_settings({"path": folder, "upstream_url": upstream})) as memory:
         for count in range(memories):
             thing, place = THINGS[count % len(THINGS)], PLACES[count % len(PLACES)]
             await memory.remember(f"Ann likes {thing} in {place}, {count} times.", user_id="ann")

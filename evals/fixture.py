@@ -78,6 +78,11 @@ class Listener:
         self.calls.append(call)
 
 
+def _refused(script: Script, settings: Settings) -> tuple[str, ...]:
+    special = ("special",) if script.special == "refuse" else ()
+    return (*(one for one in settings.refuse if one != "special"), *special)
+
+
 def script_settings(script: Script, settings: Settings) -> Settings:
     """Return the settings that a script is played with: fixed, but for what it says itself."""
     return settings.model_copy(
@@ -88,7 +93,7 @@ def script_settings(script: Script, settings: Settings) -> Settings:
             "assistant_name": script.assistant.name,
             "timezone": script.timezone,
             "language": script.user.language,
-            "special": script.special,
+            "refuse": _refused(script, settings),
             "qdrant_url": None,
         }
     )

@@ -74,7 +74,7 @@ def settings_for(dialogue: Dialogue, settings: Settings) -> Settings:
     )
 
 
-AS_SAID: dict[str, Any] = {"secrets": "refuse", "documents": "refuse"}
+AS_SAID: dict[str, Any] = {"redact": (), "refuse": ("secrets", "documents")}
 """Settings with which turns are stored with their secrets, so that a judge is tested on them."""
 
 

@@ -18,6 +18,7 @@ from pydantic import (
     ValidationError,
     field_validator,
 )
+from pydantic.fields import FieldInfo
 
 from souffleur.agents.model.address import check_extra_body, parse_extra_body
 from souffleur.errors import SettingsError
@@ -43,8 +44,7 @@ NO_MODEL = (
 _COMMAND_VARIABLES = frozenset({"SOUFFLEUR_USER"})
 """Variables that are options of commands, not settings."""
 
-Treatment = Literal["redact", "refuse", "keep"]
-"""What is done about a group of sensitive data."""
+_GROUPS = {"secrets": Group.SECRET, "documents": Group.DOCUMENT, "contacts": Group.CONTACT}
 
 _URL_FIELDS = frozenset({"base_url", "embedder_base_url", "qdrant_url", "upstream_url"})
 
@@ -73,6 +73,38 @@ class WhisperBudget(BaseModel):
     """Maximum tokens of what answers a question about the past."""
     style: Literal["plain", "grouped"] = "plain"
     """Whether memories are one list, or grouped under headings by kind."""
+
+
+class ServeSettings(BaseModel):
+    """Settings of `souffleur serve` and `souffleur proxy`; each has a variable of its own, too."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    upstream_url: str | None = None
+    """URL of the endpoint behind `souffleur proxy`. `None` means `base_url`."""
+    upstream_api_key: SecretStr | None = None
+    """API key of that endpoint, in place of what clients send. `None` means that theirs is sent."""
+    proxy_user: str | None = "me"
+    """The user of a request to the proxy that names none. `None` means that it is refused."""
+    proxy_token: SecretStr | None = None
+    """Token that each request to the proxy must have. `None` means none, on the loopback only."""
+    proxy_notes: Literal["off", "append", "event"] = "off"
+    """Whether the proxy shows what a reply rests on and what was remembered: at the end of the
+    reply, or as a comment in its stream."""
+    tokens: Path | None = None
+    """File with the tokens of `souffleur serve`. `None` means `tokens.json` in `path`."""
+    cors_origins: str | None = None
+    """Origins of web pages that may call `souffleur serve` and `souffleur proxy`, separated by
+    commas; `*` means all."""
+    max_body: int = Field(default=1 << 20, ge=1024)
+    """Maximum bytes of the body of a request to `souffleur serve`."""
+    rate_limit: int = Field(default=1200, ge=0)
+    """Requests per minute that `souffleur serve` takes from one token, or from one address if it
+    needs none. 0 means any number."""
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        """Yield what `repr` shows: see `shown_value`."""
+        return _shown(super().__repr_args__())
 
 
 class Settings(BaseModel):
@@ -146,17 +178,13 @@ class Settings(BaseModel):
     """The user's time zone as an IANA name; it decides what "tomorrow" means."""
     language: Literal["en", "zh", "ja"] | None = None
     """Language of the whispered block, and of prompts that exist in it. `None` means as spoken."""
-    secrets: Treatment = "redact"
-    """What is done about passwords, keys and codes: `redact` masks them before anything is stored;
-    `refuse` stores what was said and judges it, but keeps them out of memories and of what is
-    found or shown; `keep` treats them as other words."""
-    documents: Treatment = "redact"
-    """The same for the numbers of cards, accounts and documents of identity."""
-    contacts: Treatment = "keep"
-    """The same for telephone numbers and e-mail addresses."""
-    special: Literal["keep", "refuse"] = "keep"
-    """What is done about health, belief, politics and sex: `refuse` keeps them out of memories,
-    episodes and portraits, as far as the model recognises them. Raw turns hold what was said."""
+    redact: tuple[Literal["secrets", "documents", "contacts"], ...] = ("secrets", "documents")
+    """Sensitive data that are masked before anything is stored: passwords, keys and codes; numbers
+    of cards, accounts and documents of identity; telephone numbers and e-mail addresses."""
+    refuse: tuple[Literal["secrets", "documents", "contacts", "special"], ...] = ()
+    """Those that are stored as they were said and judged, but kept out of memories and masked where
+    they are found or shown. `special` is health, belief, politics and sex: kept out of memories,
+    episodes and portraits, as far as the model recognises them. What is in both is refused."""
     auto_extract: bool = True
     """If `False`, every change to memories by a model waits for the user's confirmation."""
 
@@ -180,17 +208,6 @@ class Settings(BaseModel):
     for the embedder; after that, `recall` searches by words alone."""
     show_references: bool = False
     """Whether a recall says which memories it holds, unless the user has chosen otherwise."""
-    upstream_url: str | None = None
-    """URL of the endpoint behind `souffleur proxy`. `None` means `base_url`."""
-    upstream_api_key: SecretStr | None = None
-    """API key of that endpoint, in place of what clients send. `None` means that theirs is sent."""
-    proxy_user: str | None = "me"
-    """The user of a request to the proxy that names none. `None` means that it is refused."""
-    proxy_token: SecretStr | None = None
-    """Token that each request to the proxy must have. `None` means none, on the loopback only."""
-    proxy_notes: Literal["off", "append", "event"] = "off"
-    """Whether the proxy shows what a reply rests on and what was remembered: at the end of the
-    reply, or as a comment in its stream."""
 
     tries: int = Field(default=3, ge=1)
     """Attempts to judge a turn before it is set aside as failed."""
@@ -223,19 +240,11 @@ class Settings(BaseModel):
     traces: Literal["off", "on", "content"] = "off"
     """Whether to write OpenTelemetry spans to the host's tracer provider; with `content`, they hold
     what was said: messages, whispers, prompts and answers."""
-    tokens: Path | None = None
-    """File with the tokens of `souffleur serve`. `None` means `tokens.json` in `path`."""
-    cors_origins: str | None = None
-    """Origins of web pages that may call `souffleur serve` and `souffleur proxy`, separated by
-    commas; `*` means all."""
-    max_body: int = Field(default=1 << 20, ge=1024)
-    """Maximum bytes of the body of a request to `souffleur serve`."""
+    serve: ServeSettings = ServeSettings()
+    """What only a server needs."""
     max_import: int = Field(default=256 << 20, ge=1024)
     """Maximum bytes of a file to import, unpacked; our own exports may have any size, unless they
     are sent to `souffleur serve`."""
-    rate_limit: int = Field(default=1200, ge=0)
-    """Requests per minute that `souffleur serve` takes from one token, or from one address if it
-    needs none. 0 means any number."""
 
     @field_validator("path", mode="before")
     @classmethod
@@ -243,6 +252,13 @@ class Settings(BaseModel):
         if isinstance(path, str) and not path.strip():
             raise ValueError("must not be empty: name a folder, or do not set it")
         return path
+
+    @field_validator("redact", "refuse", mode="before")
+    @classmethod
+    def _listed(cls, given: Any) -> Any:
+        if isinstance(given, str):
+            return () if given == "none" else tuple(part.strip() for part in given.split(","))
+        return given
 
     @field_validator("whisper", mode="before")
     @classmethod
@@ -333,8 +349,7 @@ class Settings(BaseModel):
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         """Yield what `repr` shows: see `shown_value`."""
-        for name, value in super().__repr_args__():
-            yield name, shown_value(name or "", value)
+        return _shown(super().__repr_args__())
 
     @property
     def window_rule(self) -> "WindowRule":
@@ -347,25 +362,22 @@ class Settings(BaseModel):
     @property
     def redacted(self) -> frozenset[Group]:
         """The groups of sensitive data that are masked before anything is stored."""
-        return frozenset(group for group, how in self._treated.items() if how == "redact")
+        return frozenset(_GROUPS[name] for name in self.redact if name not in self.refuse)
 
     @property
     def withheld(self) -> frozenset[Group]:
         """The groups of sensitive data that no memory may hold, redacted or refused."""
-        return frozenset(group for group, how in self._treated.items() if how != "keep")
-
-    @property
-    def _treated(self) -> dict[Group, Treatment]:
-        return {
-            Group.SECRET: self.secrets,
-            Group.DOCUMENT: self.documents,
-            Group.CONTACT: self.contacts,
-        }
+        named = {*self.redact, *self.refuse}
+        return frozenset(group for name, group in _GROUPS.items() if name in named)
 
     @property
     def tokens_file(self) -> Path:
         """The file with the tokens of `souffleur serve`."""
-        return _at_home("tokens", self.tokens) if self.tokens else self.folder / "tokens.json"
+        return (
+            _at_home("tokens", self.serve.tokens)
+            if self.serve.tokens
+            else self.folder / "tokens.json"
+        )
 
     @property
     def mirror_folder(self) -> Path | None:
@@ -381,6 +393,12 @@ class Settings(BaseModel):
     def folder(self) -> Path:
         """`path` with ~ expanded. Raises SettingsError where there is no home folder."""
         return _at_home("path", self.path)
+
+
+def all_fields() -> dict[str, FieldInfo]:
+    """Return the field of each setting by its name; those of `serve` come last."""
+    own = {name: field for name, field in Settings.model_fields.items() if name != "serve"}
+    return {**own, **ServeSettings.model_fields}
 
 
 def _at_home(name: str, path: Path) -> Path:
@@ -410,6 +428,10 @@ def shown_value(name: str, value: Any) -> Any:
     return value
 
 
+def _shown(fields: Iterable[tuple[str | None, Any]]) -> Iterable[tuple[str | None, Any]]:
+    return [(name, shown_value(name or "", value)) for name, value in fields]
+
+
 def load_settings(**overrides: object) -> Settings:
     """Return the settings from the environment, overridden by the given ones.
 
@@ -427,7 +449,7 @@ def read_environment() -> dict[str, str | None]:
     Upper and lower case are one; "none" is `None` where a setting may be that. An empty variable,
     as compose makes of one that nobody set, counts as not set.
     """
-    fields = {variable_of(name): name for name in Settings.model_fields}
+    fields = {variable_of(name): name for name in all_fields()}
     given = {name.upper(): value for name, value in os.environ.items()}
     return {
         name: None if value.casefold() == "none" and _may_be_none(name) else value
@@ -437,7 +459,7 @@ def read_environment() -> dict[str, str | None]:
 
 
 def _may_be_none(name: str) -> bool:
-    return type(None) in get_args(Settings.model_fields[name].annotation)
+    return type(None) in get_args(all_fields()[name].annotation)
 
 
 def change_settings(settings: Settings, **overrides: object) -> Settings:
@@ -445,16 +467,23 @@ def change_settings(settings: Settings, **overrides: object) -> Settings:
 
     Raises SettingsError as `load_settings` does.
     """
-    given = {name: getattr(settings, name) for name in settings.model_fields_set}
+    given = {name: getattr(settings, name) for name in settings.model_fields_set - {"serve"}}
+    given |= {name: getattr(settings.serve, name) for name in settings.serve.model_fields_set}
     return check_settings({**given, **overrides})
 
 
 def check_settings(fields: Mapping[str, Any]) -> Settings:
-    """Return these settings, all others by default. Raises SettingsError."""
-    for name in fields.keys() - Settings.model_fields.keys():
-        raise SettingsError(f"there is no setting {name!r}{_meant(name, Settings.model_fields)}")
+    """Return these settings, all others by default; those of `serve` are named alone.
+
+    Raises SettingsError.
+    """
+    known = all_fields()
+    for name in fields.keys() - known.keys():
+        raise SettingsError(f"there is no setting {name!r}{_meant(name, known)}")
+    serve = {name: value for name, value in fields.items() if name in ServeSettings.model_fields}
+    others = {name: value for name, value in fields.items() if name not in serve}
     try:
-        return Settings(**fields)
+        return Settings(**others, **({"serve": serve} if serve else {}))
     except ValidationError as error:
         raise _wrong(error) from None
 
@@ -471,7 +500,7 @@ def describe_unknown(environment: Iterable[str]) -> list[str]:
     >>> describe_unknown(["HOME", "SOUFFLEUR_USER", "SOUFFLEUR_WINDOWS"])
     ['no setting is SOUFFLEUR_WINDOWS: did you mean SOUFFLEUR_WINDOW?']
     """
-    known = {variable_of(name) for name in Settings.model_fields} | _COMMAND_VARIABLES
+    known = {variable_of(name) for name in all_fields()} | _COMMAND_VARIABLES
     ours = (name for name in environment if name.startswith(ENV_PREFIX))
     odd = (name for name in ours if name not in known and not name.startswith(_TEST_PREFIX))
     return [f"no setting is {name}{_meant(name, known)}" for name in odd]
@@ -494,8 +523,8 @@ def _meant(name: str, known: Iterable[str]) -> str:
 
 def _name_of(path: "Location") -> str:
     """Return the variable of a field; empty if the fault concerns several."""
-    name = "_".join(map(str, path)).lower().removeprefix(ENV_PREFIX.lower())
-    return variable_of(name) if name else ""
+    name, *within = [str(part) for part in path if part != "serve"] or [""]
+    return ", ".join((variable_of(name), *within)) if name else ""
 
 
 def default_settings() -> Settings:
@@ -545,6 +574,7 @@ def find_settings(**overrides: object) -> SettingsInForce:
     given = read_environment()
     settings = check_settings({**given, **overrides})
     values = settings.model_dump(mode="json")
+    values |= values.pop("serve")
 
     def source(name: str) -> Source:
         if name in overrides:
@@ -553,6 +583,6 @@ def find_settings(**overrides: object) -> SettingsInForce:
 
     found = (
         SettingInForce(name, variable_of(name), shown_value(name, values[name]), source(name))
-        for name in Settings.model_fields
+        for name in all_fields()
     )
     return SettingsInForce(tuple(found), settings.has_model, tuple(describe_unknown(os.environ)))

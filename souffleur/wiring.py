@@ -89,7 +89,7 @@ def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock:
     from souffleur.agents.task import Context
 
     judge = StructuredChat(chat, form=settings.answer_form)
-    refuses_special = settings.special == "refuse"
+    refuses_special = "special" in settings.refuse
     context = Context(judge, knowledge, usual(settings), refuses_special=refuses_special)
     return Agents(
         KnowledgeMonitor(context),

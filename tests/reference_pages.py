@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from souffleur.settings import Settings, variable_of
+from souffleur.settings import ServeSettings, Settings, all_fields, variable_of
 from tests.fields import fields_in
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -27,7 +27,7 @@ SECTIONS = {
     "judge_every": "Judging, sessions, raw turns",
     "whisper": "What is whispered",
     "tries": "Work in the background",
-    "tokens": "Serving",
+    "upstream_url": "Serving",
 }
 """Headings of the settings, by the first setting under each."""
 
@@ -36,9 +36,9 @@ _WORDS = {str: "text", Path: "path", SecretStr: "key", int: "number", float: "nu
 
 def settings_tables() -> str:
     """Return a table of settings for each section, in the order of the class."""
-    told = dict(_told(Settings))
+    told = dict([*_told(Settings), *_told(ServeSettings)])
     lines: list[str] = []
-    for name, field in Settings.model_fields.items():
+    for name, field in all_fields().items():
         if name in SECTIONS:
             lines += ["", f"## {SECTIONS[name]}", ""]
             lines += ["| variable | values | default | meaning |", "|---|---|---|---|"]

@@ -155,13 +155,13 @@ def make_proxy(
     for whom a request may speak, and keys of requests are then not passed to the upstream. That
     server also says which pages may call.
     """
-    key, token = settings.upstream_api_key, settings.proxy_token
-    usual = usually(settings.proxy_user)
+    key, token = settings.serve.upstream_api_key, settings.serve.proxy_token
+    usual = usually(settings.serve.proxy_user)
     return Proxy(
         Upstream(
             find_url(settings), key.get_secret_value() if key else None, with_theirs=admit is None
         ),
-        Prompter(memory, patience=settings.recall_timeout, mode=settings.proxy_notes),
+        Prompter(memory, patience=settings.recall_timeout, mode=settings.serve.proxy_notes),
         admit or (lambda _: usual),
         token.get_secret_value() if token and admit is None else None,
         local_only=token is None and admit is None,
@@ -224,7 +224,7 @@ def make_mounted(memory: "Souffleur", settings: "Settings") -> Proxy:
     def admit(scope: Scope) -> Admit:
         access: Access = scope["state"]["access"]
         access.need("observe")
-        usual = None if access.role is Role.USER else settings.proxy_user
+        usual = None if access.role is Role.USER else settings.serve.proxy_user
         return lambda user_id, agent_id: access.talk(user_id or usual, agent_id)
 
     return make_proxy(memory, settings, admit=admit)
@@ -279,7 +279,7 @@ async def serve(
 def check_served(settings: "Settings", host: str) -> None:
     """Raise SettingsError without an upstream, or if others could reach it without a token."""
     find_url(settings)
-    if not is_local(host) and settings.proxy_token is None:
+    if not is_local(host) and settings.serve.proxy_token is None:
         raise SettingsError(
             f"{host} is open to others, who would read what is remembered: set "
             "SOUFFLEUR_PROXY_TOKEN, or listen on 127.0.0.1"

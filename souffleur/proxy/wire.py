@@ -124,7 +124,7 @@ class Upstream:
 
 def find_url(settings: "Settings") -> str:
     """Return the URL of the upstream. Raises SettingsError if there is none, or it is invalid."""
-    url = settings.upstream_url or settings.base_url
+    url = settings.serve.upstream_url or settings.base_url
     if url is None:
         raise SettingsError(NO_UPSTREAM)
     if not url.startswith(("http://", "https://")) or not host_of(url):

@@ -84,14 +84,14 @@ def make_app(
     app.router.routes.extend(assets.ROUTES)
     for path, mounted in (mounts or {}).items():
         app.mount(path, mounted)
-    origins = origins_of(chosen)
-    rate = Rate(chosen.rate_limit, time.monotonic) if tokens and chosen.rate_limit else None
+    origins, limit = origins_of(chosen), chosen.serve.rate_limit
+    rate = Rate(limit, time.monotonic) if tokens and limit else None
     app.add_middleware(
         Guard,
         tokens=tokens,
         origins=origins,
         rate=rate,
-        max_body=chosen.max_body,
+        max_body=chosen.serve.max_body,
         larger={hand_routes.IMPORT: chosen.max_import},
     )
     app.add_middleware(with_cors, origins)  # outermost, so that pages can read refusals, too
@@ -109,7 +109,7 @@ def make_whole_app(memory: Souffleur, settings: Settings, *, tokens: TokenFile |
 
     The proxy is there if an upstream is set, the tools if the package mcp is installed.
     """
-    proxy = make_mounted(memory, settings) if settings.upstream_url else None
+    proxy = make_mounted(memory, settings) if settings.serve.upstream_url else None
     mounts: dict[str, ASGIApp] = {PROXY: undated(proxy)} if proxy else {}
 
     @asynccontextmanager

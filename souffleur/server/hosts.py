@@ -50,7 +50,7 @@ def named_host(header: str) -> str:
 
 def origins_of(settings: Settings) -> list[str]:
     """Return the origins of the pages that may call; `*` among them means all."""
-    return [one.strip() for one in (settings.cors_origins or "").split(",") if one.strip()]
+    return [one.strip() for one in (settings.serve.cors_origins or "").split(",") if one.strip()]
 
 
 def with_cors(app: ASGIApp, origins: Sequence[str]) -> ASGIApp:

@@ -118,7 +118,7 @@ async def test_all_three_who_write_are_told(tmp_path: Path, language: str) -> No
             portrait=portrait("Ann travels.", "By train.", "To Leeds."),
         )
     )
-    settings = Settings(path=tmp_path, special="refuse", language=language)
+    settings = Settings(path=tmp_path, refuse=("special",), language=language)
     async with open_empty(settings, chat=chat) as memory:
         for place in range(3):
             memory.observe(user_id="ann", session_id="s", turn_id=str(place), user=SAID)

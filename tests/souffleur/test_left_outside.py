@@ -30,7 +30,7 @@ from souffleur.proxy.speaker import usually
 from souffleur.server.app import make_whole_app
 from souffleur.server.listening import bind, listening
 from souffleur.service.outbox import Outbox, Spool
-from souffleur.settings import Settings
+from souffleur.settings import ServeSettings, Settings
 from souffleur.telemetry import metrics_text
 from tests.build import turn
 from tests.line import Line
@@ -235,7 +235,9 @@ class Quoting:
     """A memory with a bug: whatever it is asked fails, and its error quotes the question."""
 
     def __init__(self, folder: Path) -> None:
-        self.settings = Settings(path=folder, upstream_url="http://127.0.0.1:9/v1")
+        self.settings = Settings(
+            path=folder, serve=ServeSettings(upstream_url="http://127.0.0.1:9/v1")
+        )
 
     def observe(self, **given: Any) -> Any:
         raise ValueError(f"cannot observe {given}")

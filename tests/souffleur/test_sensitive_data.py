@@ -36,7 +36,7 @@ async def test_nothing_on_disk_holds_a_redacted_secret(tmp_path: Path) -> None:
 async def test_what_is_only_refused_is_stored_as_it_was_said(tmp_path: Path) -> None:
     """With `refuse` the raw turn holds it; with `redact` for contacts no number is there."""
     stored = await _bytes_after(
-        Settings(path=tmp_path, secrets="refuse", documents="refuse", contacts="redact")
+        Settings(path=tmp_path, redact=("contacts",), refuse=("secrets", "documents"))
     )
     assert f"The wifi password is {PASSWORD}, my card is {CARD}".encode() in stored
     assert PHONE.encode() not in stored
@@ -44,7 +44,7 @@ async def test_what_is_only_refused_is_stored_as_it_was_said(tmp_path: Path) -> 
 
 async def test_what_is_kept_is_remembered_and_found(tmp_path: Path) -> None:
     """With `keep` a password is a memory like any other, and raw turns show it."""
-    async with Souffleur.open(Settings(path=tmp_path, secrets="keep")) as memory:
+    async with Souffleur.open(Settings(path=tmp_path, redact=("documents",))) as memory:
         (entry,) = await memory.remember(f"The wifi password is {PASSWORD}", user_id="ann")
         memory.observe(user_id="ann", session_id="s", user=SAID)
         await memory.flush()
@@ -56,7 +56,7 @@ async def test_what_is_kept_is_remembered_and_found(tmp_path: Path) -> None:
 
 async def test_contact_data_may_be_refused(tmp_path: Path) -> None:
     """With `refuse` no memory holds a number, raw turns are shown without it."""
-    settings = Settings(path=tmp_path, contacts="refuse", secrets="keep", documents="keep")
+    settings = Settings(path=tmp_path, redact=(), refuse=("contacts",))
     async with Souffleur.open(settings) as memory:
         (entry,) = await memory.remember(f"Ann's number is {PHONE}", user_id="ann")
         memory.observe(user_id="ann", session_id="s", user=SAID)
@@ -70,8 +70,8 @@ async def test_contact_data_may_be_refused(tmp_path: Path) -> None:
 def test_each_group_has_its_setting() -> None:
     """Secrets and documents are redacted by default, contact data is kept."""
     assert Settings().redacted == Settings().withheld == {Group.SECRET, Group.DOCUMENT}
-    refused = Settings(secrets="refuse", documents="keep", contacts="redact")
+    refused = Settings(redact=("secrets", "contacts"), refuse=("secrets",))
     assert refused.redacted == {Group.CONTACT}
     assert refused.withheld == {Group.SECRET, Group.CONTACT}
-    with pytest.raises(SettingsError, match="SOUFFLEUR_SECRETS"):
-        check_settings({"secrets": "hide"})
+    with pytest.raises(SettingsError, match="SOUFFLEUR_REDACT"):
+        check_settings({"redact": "passwords"})

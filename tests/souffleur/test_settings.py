@@ -11,7 +11,9 @@ from souffleur.errors import SettingsError
 from souffleur.settings import (
     OPENAI_URL,
     Settings,
+    all_fields,
     change_settings,
+    check_settings,
     load_settings,
     need_model,
     variable_of,
@@ -47,7 +49,7 @@ def test_the_environment_sets_them(monkeypatch: pytest.MonkeyPatch) -> None:
         ("SOUFFLEUR_RAW_DAYS", "3", "SOUFFLEUR_RAW_DAYS: must be 7 to 365 days, or 0"),
         ("SOUFFLEUR_WHISPER", "500", "SOUFFLEUR_WHISPER: "),
         ("SOUFFLEUR_WHISPER", "related", "SOUFFLEUR_WHISPER: must be a JSON object, such as"),
-        ("SOUFFLEUR_WHISPER", '{"relatd": 5}', "SOUFFLEUR_WHISPER_RELATD"),
+        ("SOUFFLEUR_WHISPER", '{"relatd": 5}', "SOUFFLEUR_WHISPER, relatd"),
         ("SOUFFLEUR_METRICS", "70000", "SOUFFLEUR_METRICS: must be true, false, or a port"),
     ],
 )
@@ -60,7 +62,7 @@ def test_what_cannot_be_right_is_named(
         load_settings()
 
 
-@pytest.mark.parametrize("name", Settings.model_fields)
+@pytest.mark.parametrize("name", all_fields())
 def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """A variable that compose has made of nothing changes nothing, whichever it is."""
     monkeypatch.setenv(variable_of(name), "")
@@ -70,7 +72,7 @@ def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch, name: str) -
 @pytest.mark.parametrize("name", ["path", "tokens", "mirror"])
 def test_no_home_is_told(name: str) -> None:
     """Where a user has no home, as many in containers, the variable to set is named."""
-    settings = Settings(**{name: Path("~nobody-here/x")})
+    settings = check_settings({name: Path("~nobody-here/x")})
     with pytest.raises(SettingsError, match=f"SOUFFLEUR_{name.upper()} is ~.*no home folder"):
         _ = settings.folder, settings.tokens_file, settings.mirror_folder
 
@@ -81,6 +83,7 @@ def test_no_secret_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOUFFLEUR_API_KEY", "very-secret-too")
     address = "https://me:very-secret@model.example/v1?key=very-secret"
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", address)
+    monkeypatch.setenv("SOUFFLEUR_UPSTREAM_URL", address)
     monkeypatch.setenv("SOUFFLEUR_QDRANT_URL", "https://me:very-secret@qdrant.example:6333")
     monkeypatch.setenv("SOUFFLEUR_EXTRA_BODY", '{"api_key": "very-secret-4711"}')
     for shown in (repr(load_settings()), str(load_settings())):

@@ -104,7 +104,8 @@ async def test_where_its_words_are(tmp_path: Path, special: str, days: int) -> N
     logger.enable("souffleur")
     sink = logger.add(lines.append, level=0)
     try:
-        fields: dict[str, Any] = {"special": special, "raw_days": days, "retry_pause": 0.0}
+        refused = ("special",) if special == "refuse" else ()
+        fields: dict[str, Any] = {"refuse": refused, "raw_days": days, "retry_pause": 0.0}
         async with staged(tmp_path / "store", script, kept=not days, **fields) as stage:
             told, seen = await live(stage), await shown(stage)
             kinds, mirrored = await beside(stage, tmp_path)

@@ -30,7 +30,7 @@ def test_a_store_is_reported(run: Run, tmp_path: Path) -> None:
     assert "<b>tea</b>" not in text
     assert run("report", "--html", "-")[1].strip().startswith("<!doctype html>")
     assert not Path("-").exists()
-    assert run("list", "--user", "")[0] == 1  # an empty variable of a script names nobody
+    assert run("list", "--user", "")[0] == 2  # an empty variable of a script names nobody
 
 
 @on_disk

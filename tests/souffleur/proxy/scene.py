@@ -12,7 +12,7 @@ from openai import AsyncOpenAI
 from souffleur.api import Souffleur
 from souffleur.knowledge.turn import Turn
 from souffleur.proxy.app import serve
-from souffleur.settings import Settings
+from souffleur.settings import Settings, check_settings
 from tests.scripted import SKIP, Scripted, add, answer
 from tests.souffleur.proxy.endpoint import Endpoint, open_endpoint
 
@@ -63,7 +63,7 @@ async def open_scene(
     """A scene with a store of its own; `parts` go to `open`, all else are settings."""
     base: dict[str, Any] = {"path": folder, "embedder": "hash:64", "user_title": "Ann"}
     async with open_endpoint() as endpoint:
-        settings = Settings(**{**base, "upstream_url": endpoint.url, **fields})
+        settings = check_settings({**base, "upstream_url": endpoint.url, **fields})
         async with (
             Souffleur.open(settings, chat=Scripted(keep_all), **parts) as memory,
             serving(memory, settings) as url,

@@ -8,6 +8,7 @@ from pydantic import SecretStr
 
 from souffleur.server.app import make_whole_app
 from souffleur.server.tokens import Role, TokenFile
+from souffleur.settings import change_settings
 from tests.build import NOW
 from tests.souffleur.proxy.endpoint import whole
 from tests.souffleur.proxy.scene import TEA, open_scene
@@ -19,7 +20,7 @@ async def test_a_token_names_its_user(tmp_path: Path) -> None:
     """It is the user's key to the proxy, is not passed on, and opens nobody else's memory."""
     async with open_scene(tmp_path / "store") as scene:
         await scene.know("ann")
-        settings = scene.memory.settings.model_copy(update={"upstream_api_key": SecretStr("sk-up")})
+        settings = change_settings(scene.memory.settings, upstream_api_key=SecretStr("sk-up"))
         tokens = TokenFile(tmp_path / "tokens.json")
         secret = tokens.make(Role.USER, "ann", label="", now=NOW)
         app = make_whole_app(scene.memory, settings, tokens=tokens)

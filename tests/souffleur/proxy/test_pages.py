@@ -9,6 +9,7 @@ import pytest_asyncio
 from pydantic import SecretStr
 
 from souffleur.proxy.app import make_proxy
+from souffleur.settings import change_settings
 from tests.souffleur.proxy.endpoint import whole
 from tests.souffleur.proxy.scene import Scene, open_scene
 
@@ -32,7 +33,7 @@ async def asked(
     scene: Scene, headers: dict[str, str], verb: str = "POST", **settings: Any
 ) -> httpx2.Response:
     """Return what a proxy with these settings answers."""
-    chosen = scene.memory.settings.model_copy(update=settings)
+    chosen = change_settings(scene.memory.settings, **settings)
     proxy, body = make_proxy(scene.memory, chosen), ASKED if verb == "POST" else None
     transport = httpx2.ASGITransport(proxy)
     async with httpx2.AsyncClient(transport=transport, base_url="http://localhost/v1") as http:

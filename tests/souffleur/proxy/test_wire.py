@@ -15,6 +15,7 @@ from pydantic import SecretStr
 
 from souffleur.errors import StoreError
 from souffleur.knowledge.search.embedder import make_embedder
+from souffleur.settings import change_settings
 from tests.souffleur.proxy.endpoint import Answer, refusal, streamed, whole
 from tests.souffleur.proxy.scene import TEA, Scene, open_scene, serving
 
@@ -218,9 +219,8 @@ async def test_many_at_once(scene: Scene) -> None:
 
 async def test_token(scene: Scene) -> None:
     """With a token, nothing is answered without it; with a key for the endpoint, it is the key."""
-    settings = scene.memory.settings.model_copy(
-        update={"proxy_token": SecretStr("t0"), "upstream_api_key": SecretStr("sk-up")}
-    )
+    keys = {"proxy_token": SecretStr("t0"), "upstream_api_key": SecretStr("sk-up")}
+    settings = change_settings(scene.memory.settings, **keys)
     scene.endpoint.will(whole("ok"))
     async with serving(scene.memory, settings) as url:
         refused = await talk(url, request(ODD, X_Souffleur_User="ann"))
@@ -231,7 +231,7 @@ async def test_token(scene: Scene) -> None:
 
 async def test_upstream_out_of_reach(scene: Scene) -> None:
     """If nobody answers behind the proxy, the client is told who does not."""
-    settings = scene.memory.settings.model_copy(update={"upstream_url": "http://127.0.0.1:9/v1"})
+    settings = change_settings(scene.memory.settings, upstream_url="http://127.0.0.1:9/v1")
     async with serving(scene.memory, settings) as url:
         answered = await talk(url, request(ODD, X_Souffleur_User="ann"))
     assert status_of(answered) == 502

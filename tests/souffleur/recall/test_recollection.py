@@ -122,7 +122,8 @@ async def test_a_secret_is_masked_wherever_raw_turns_are_read(tmp_path: Path) ->
     """The rest of the message is found, by its words and by its time; what was stored keeps all."""
     line = "the gyokuro shop has a door code, the door code is 4471#, and it opens at noon"
     told = line.replace("4471#", MASK)
-    async with staged(tmp_path, by_name(), secrets="refuse") as stage:  # no episode comes between
+    # No episode comes between.
+    async with staged(tmp_path, by_name(), refuse=("secrets",)) as stage:
         await talked(stage, "a", NOW - days(1), "hello", line)
         stage.clock.at = NOW
         for question in ("what did I say about gyokuro?", "what did I say yesterday?"):

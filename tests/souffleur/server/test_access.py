@@ -22,7 +22,7 @@ from souffleur.server.app import make_app, make_whole_app
 from souffleur.server.guard import OPEN_PATHS
 from souffleur.server.table import METHODS
 from souffleur.server.tokens import Role, TokenFile
-from souffleur.settings import Settings
+from souffleur.settings import ServeSettings, Settings
 from tests.build import NOW
 from tests.scripted import SKIP, Scripted
 from tests.souffleur.server.test_isolation import body_of, taken
@@ -94,7 +94,9 @@ class Scene:
 async def scene(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Scene]:
     folder = tmp_path_factory.mktemp("access")
     chosen = Settings(
-        path=folder / "store", embedder="hash:64", rate_limit=0, upstream_url="http://[::1]:9/v1"
+        path=folder / "store",
+        embedder="hash:64",
+        serve=ServeSettings(rate_limit=0, upstream_url="http://[::1]:9/v1"),
     )
     tokens = TokenFile(folder / "tokens.json")
     chat = Scripted(lambda _: SKIP)

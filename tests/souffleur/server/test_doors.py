@@ -18,6 +18,7 @@ from souffleur.integrations.langchain.middleware import IN_TROUBLE
 from souffleur.integrations.mcp import make_server
 from souffleur.knowledge.turn import Turn
 from souffleur.server.tokens import Role, TokenFile
+from souffleur.settings import ServeSettings
 from tests.build import NOW
 from tests.scripted import Scripted, by_name
 from tests.served import served
@@ -43,7 +44,7 @@ class Scene:
 async def scene(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Scene]:
     """Ann has told everybody of tea, and nobody but Luna of dogs."""
     folder = tmp_path_factory.mktemp("store")
-    chosen = Settings(path=folder / "store", embedder="hash:64", rate_limit=0)
+    chosen = Settings(path=folder / "store", embedder="hash:64", serve=ServeSettings(rate_limit=0))
     file = TokenFile(folder / "tokens.json")
     made = {"user": (Role.USER, "ann"), "persona": (Role.PERSONA, "mo")}
     tokens = {name: file.make(role, who, now=NOW) for name, (role, who) in made.items()}

@@ -16,7 +16,7 @@ from souffleur.knowledge.memory import Memory
 from souffleur.server.app import make_app
 from souffleur.server.guard import OPEN_PATHS
 from souffleur.server.tokens import Role, TokenFile
-from souffleur.settings import Settings
+from souffleur.settings import ServeSettings, Settings
 from tests.build import NOW
 from tests.scripted import SKIP, Scripted
 
@@ -83,7 +83,9 @@ class Scene:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def scene(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Scene]:
     """A store in which Ann told two things, one of them to a persona that knows only its own."""
-    chosen = Settings(path=tmp_path_factory.mktemp("store"), embedder="hash:64", rate_limit=0)
+    chosen = Settings(
+        path=tmp_path_factory.mktemp("store"), embedder="hash:64", serve=ServeSettings(rate_limit=0)
+    )
     chat = Scripted(lambda _: SKIP)
     async with Souffleur.open(chosen, chat=chat, clock=lambda: NOW) as memory:
         memory.observe(user_id="ann", session_id="s1", turn_id="hers-1", user="I like green tea.")

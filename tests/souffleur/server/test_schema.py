@@ -15,7 +15,7 @@ from souffleur.api import Souffleur
 from souffleur.client import Client
 from souffleur.knowledge.turn import turn_point_id
 from souffleur.loops import LoopThread
-from souffleur.settings import Settings
+from souffleur.settings import ServeSettings, Settings
 from tests.scripted import SKIP, Scripted, by_name, portrait
 from tests.served import served
 
@@ -29,7 +29,9 @@ CHECKS = [not_a_server_error, response_schema_conformance]
 @asynccontextmanager
 async def serving(folder: Path) -> AsyncIterator[str]:
     """Open a store with a scripted model, serve it, and yield the address."""
-    chosen = Settings(path=folder, embedder="hash:64", retry_pause=0.0, rate_limit=0)
+    chosen = Settings(
+        path=folder, embedder="hash:64", retry_pause=0.0, serve=ServeSettings(rate_limit=0)
+    )
     chat = Scripted(by_name(monitor=SKIP, portrait=portrait(*PORTRAIT)))
     async with Souffleur.open(chosen, chat=chat) as memory, served(memory) as url:
         yield url

@@ -9,7 +9,7 @@ import httpx2
 from souffleur.api import Souffleur
 from souffleur.server.app import make_whole_app
 from souffleur.server.tokens import Role, TokenFile
-from souffleur.settings import Settings
+from souffleur.settings import ServeSettings, Settings
 from tests.build import NOW
 
 CALL = {
@@ -29,7 +29,11 @@ SAID = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 @asynccontextmanager
 async def whole(folder: Path) -> AsyncIterator[httpx2.AsyncClient]:
     """Yield a client of a whole app that nothing is behind, with a token of Ann's."""
-    chosen = Settings(path=folder / "store", embedder="hash:64", upstream_url="http://[::1]:9/v1")
+    chosen = Settings(
+        path=folder / "store",
+        embedder="hash:64",
+        serve=ServeSettings(upstream_url="http://[::1]:9/v1"),
+    )
     tokens = TokenFile(folder / "tokens.json")
     secret = tokens.make(Role.USER, "ann", now=NOW)
     async with Souffleur.open(chosen, clock=lambda: NOW) as memory:

@@ -1,6 +1,6 @@
-"""LangChain and LangGraph: middleware and tool for agents, and a store over the same collections.
+"""LangChain and LangGraph: middleware and tool for agents, and a store in the same collections.
 
-The middleware and the tool need `pip install 'souffleur[langchain]'`; the store does not.
+Middleware and tool need `pip install 'souffleur[langchain]'`; the store does not.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Access of LangChain's classes to a memory: whose it is, and the event loop that it runs in."""
+"""Access of LangChain's classes to a memory: the ids of a run, and the memory's event loop."""
 
 import asyncio
 import inspect
@@ -26,15 +26,14 @@ class Talk:
     """A user, a session and a persona. Usable as the `context_schema` of an agent."""
 
     user_id: str
-    """The user."""
     session_id: str | None = None
-    """The session; `None` means the thread, or else "default"."""
+    """`None` means the id of the thread, or else "default"."""
     agent_id: str | None = None
-    """The persona; `None` means that of the agent, or else "default"."""
+    """`None` means the persona of the agent, or else "default"."""
 
     @property
     def ids(self) -> dict[str, str]:
-        """The ids as Souffleur's methods take them."""
+        """The ids as keyword arguments of Souffleur's methods."""
         return {**self.who, "session_id": self.session_id or "default"}
 
     @property
@@ -44,9 +43,9 @@ class Talk:
 
 
 def talk_of(context: object, config: Mapping[str, object] | None, agent_id: str | None) -> Talk:
-    """Return who talks: by the context of a run, else by `configurable`; never by a model.
+    """Return the ids in the context of a run, or else in `configurable`; never those of a model.
 
-    Raises InputError if neither names a user.
+    Raises InputError without a user.
 
     >>> talk_of({"user_id": "u1"}, {"configurable": {"thread_id": "t1"}}, None)
     Talk(user_id='u1', session_id='t1', agent_id=None)
@@ -68,17 +67,17 @@ def talk_of(context: object, config: Mapping[str, object] | None, agent_id: str 
     session_id, persona = named("session_id", "thread_id"), named("agent_id") or agent_id
     return Talk(
         check_id(user_id),
-        None if session_id is None else check_id(kept_id(session_id), "session_id"),
+        None if session_id is None else check_id(storable_id(session_id), "session_id"),
         None if persona is None else check_id(persona, "agent_id"),
     )
 
 
-def kept_id(id: object) -> object:
-    """Return the id of a session or a message, which others made, as one that can be stored.
+def storable_id(id: object) -> object:
+    """Return a foreign id of a session or a message as an id that can be stored.
 
-    What is too long, or holds half of a character, is replaced by a digest.
+    An id that is too long, or has a lone surrogate, is replaced by a digest.
 
-    >>> kept_id("t1"), kept_id("t" * 600)
+    >>> storable_id("t1"), storable_id("t" * 600)
     ('t1', '8feb2cae-54b2-5f3e-b2c6-be333bbb6b1f')
     """
     if not isinstance(id, str) or is_blank(id):
@@ -89,31 +88,28 @@ def kept_id(id: object) -> object:
         return derive_id("id", ascii(id))
 
 
-PATIENCE = 5.0
-"""Seconds; usually a loop goes on after some milliseconds."""
+LOOP_TIMEOUT = 5.0
+"""Seconds after which an event loop counts as blocked; it usually goes on in milliseconds."""
 BLOCKED = (
     "a synchronous call cannot wait for a memory of its own event loop: use the asynchronous form "
     "(`ainvoke`, `aget`), or `BlockingSouffleur` or `Client` instead"
 )
 Work = Callable[[Any], Any]
-"""What to do with a Souffleur; may return an awaitable."""
+"""A function of a memory; it may return an awaitable."""
 
 
 class Access:
-    """Does work on a memory, in its own event loop, whichever way a host calls."""
+    """Does work on a memory in its own event loop, for blocking and for asynchronous callers."""
 
-    def __init__(self, memory: "AnyMemory", patience: float = PATIENCE) -> None:
-        """Make it, or use it first, in the event loop of a Souffleur or an AsyncClient.
-
-        `patience`: seconds after which an event loop that does not go on counts as blocked.
-        """
+    def __init__(self, memory: "AnyMemory", timeout: float = LOOP_TIMEOUT) -> None:
+        """Create it, or use it first, in the event loop of a Souffleur or an AsyncClient."""
         self.memory: Any = memory
-        self._patience = patience
+        self._timeout = timeout
         self._blocking = not inspect.iscoroutinefunction(memory.recall)
         self._loop = None if self._blocking else _running_loop()
 
     async def reach(self, work: Work) -> Any:
-        """Do the work for a caller with an event loop, which is never blocked."""
+        """Do the work for a caller with an event loop, without blocking it."""
         if self._blocking:
             return await asyncio.to_thread(self.wait, work)
         here = asyncio.get_running_loop()
@@ -125,25 +121,25 @@ class Access:
         )
 
     def wait(self, work: Work) -> Any:
-        """Do the work for a caller without one, and wait. Raises BlockingError if it never ends."""
+        """Do the work for a blocking caller. Raises BlockingError if it would never end."""
         if isinstance(self.memory, BlockingSouffleur):
             return self.memory.call(lambda inner: _done(work, inner))
         if self._blocking:
-            return _driven(_done(work, _Awaited(self.memory)))
+            return _run(_done(work, _Awaited(self.memory)))
         if self._loop is None or self._loop is _running_loop():
             raise BlockingError(BLOCKED)
         waiting = asyncio.run_coroutine_threadsafe(_done(work, self.memory), self._loop)
         turned = Event()
         self._loop.call_soon_threadsafe(turned.set)
-        # It is blocked if `invoke` runs in that loop: tools run in threads beside it.
-        if not turned.wait(self._patience):
+        # The loop is blocked if `invoke` runs in it; tools run in other threads.
+        if not turned.wait(self._timeout):
             waiting.cancel()
             raise BlockingError(BLOCKED)
         return waiting.result()
 
 
 class _Awaited:
-    """The methods of a Client, to be awaited; they have their results before."""
+    """The methods of a Client as coroutines; they return without waiting."""
 
     def __init__(self, client: "Client") -> None:
         self._client = client
@@ -157,8 +153,8 @@ class _Awaited:
         return call
 
 
-def _driven(done: Coroutine[Any, Any, Any]) -> Any:
-    """Return the result of a coroutine that waits for nothing, so that it needs no event loop."""
+def _run(done: Coroutine[Any, Any, Any]) -> Any:
+    """Return the result of a coroutine that never waits, without an event loop."""
     try:
         done.send(None)
     except StopIteration as end:

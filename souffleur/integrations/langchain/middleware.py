@@ -3,7 +3,6 @@
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from zoneinfo import ZoneInfo
@@ -18,7 +17,7 @@ from loguru import logger
 from pydantic import Field
 
 from souffleur.errors import SouffleurError
-from souffleur.integrations.langchain.access import Access, Talk, Work, kept_id, talk_of
+from souffleur.integrations.langchain.access import Access, Talk, Work, storable_id, talk_of
 from souffleur.knowledge.search.query import EVERYWHERE, Found, Scope
 from souffleur.knowledge.text.plain import single_line
 from souffleur.messages import to_turns
@@ -29,12 +28,12 @@ if TYPE_CHECKING:
     from souffleur.integrations.langchain.access import AnyMemory
 
 MAX_OPEN = 10_000
-"""Maximum turns that are remembered while they are answered."""
+"""Maximum number of turns without a reply that are remembered."""
 
 
 @dataclass(frozen=True)
 class LastTurn:
-    """What a user said last, and what was replied so far."""
+    """The last text of a user, and the replies so far."""
 
     id: str
     """The id of the user's message; empty if it has none."""
@@ -42,50 +41,42 @@ class LastTurn:
     assistant: str
 
 
-@dataclass(frozen=True)
-class OpenTurn:
-    """A turn that is being answered."""
-
-    turn: LastTurn
-    recall: Recall
-
-
 class OpenTurns:
-    """The turns that are being answered, one for each session. Thread-safe."""
+    """The turns without a whole reply, one for each session, and their whispers. Thread-safe."""
 
     def __init__(self) -> None:
-        self._open: OrderedDict[Talk, OpenTurn] = OrderedDict()
-        self._alone = Lock()
+        self._open: OrderedDict[Talk, tuple[LastTurn, Recall]] = OrderedDict()
+        self._lock = Lock()
 
-    def find(self, talk: Talk, turn: LastTurn | None) -> OpenTurn | None:
-        """Return the open turn of a session if it is this one; `None` stands for any."""
-        with self._alone:
+    def find(self, talk: Talk, turn: LastTurn | None) -> tuple[LastTurn, Recall] | None:
+        """Return the open turn of a session if its id is that of `turn`; `None` accepts any."""
+        with self._lock:
             found = self._open.get(talk)
-        return found if found and (turn is None or turn.id == found.turn.id) else None
+        return found if found and (turn is None or turn.id == found[0].id) else None
 
     def begin(self, talk: Talk, turn: LastTurn, recall: Recall) -> None:
-        """Note the whisper that a turn is answered with."""
-        with self._alone:
-            self._open[talk] = OpenTurn(turn, recall)
+        """Remember a turn and its whisper."""
+        with self._lock:
+            self._open[talk] = turn, recall
             self._open.move_to_end(talk)
             if len(self._open) > MAX_OPEN:
                 self._open.popitem(last=False)
 
-    def end(self, talk: Talk, turn: LastTurn | None) -> OpenTurn | None:
-        """Return what `find` does, and forget it."""
+    def end(self, talk: Talk, turn: LastTurn | None) -> tuple[LastTurn, Recall] | None:
+        """Return the result of `find`, and remove that turn."""
         found = self.find(talk, turn)
-        with self._alone:
+        with self._lock:
             if found and self._open.get(talk) is found:
                 del self._open[talk]
         return found
 
 
 def last_turn(messages: Sequence[BaseMessage], called: Collection[str] = ()) -> LastTurn | None:
-    """Return what the user said last, with the replies that follow; `None` if nobody said anything.
+    """Return the last text of the user, with the replies that follow; `None` if there is no text.
 
-    Rounds of tools are part of the turn. What was said before and not answered is, too. What others
-    said, whom messages name, is among the replies; `called` is what the user is called. Raises
-    InputError for a content that cannot be read.
+    Rounds of tools and earlier messages without a reply are part of the turn. Messages with the
+    name of another person are among the replies; `called` has the names of the user. Raises
+    InputError for an unreadable content.
 
     >>> said = [HumanMessage("hi"), AIMessage("ho"), HumanMessage("so?", id="7"), AIMessage("yes")]
     >>> last_turn(said)
@@ -106,10 +97,10 @@ def last_turn(messages: Sequence[BaseMessage], called: Collection[str] = ()) -> 
     return LastTurn(id, turns[0].user, turns[0].assistant) if turns else None
 
 
-def replies(messages: Sequence[BaseMessage]) -> str:
-    """Return the latest reply; for a turn whose beginning was summarised away."""
-    spoken = (one.text for one in reversed(messages) if isinstance(one, AIMessage) and one.text)
-    return next(spoken, "")
+def latest_reply(messages: Sequence[BaseMessage]) -> str:
+    """Return the latest reply, for a turn whose beginning was replaced by a summary."""
+    texts = (one.text for one in reversed(messages) if isinstance(one, AIMessage) and one.text)
+    return next(texts, "")
 
 
 def with_whisper(system: SystemMessage | None, text: str) -> SystemMessage:
@@ -129,7 +120,7 @@ def with_whisper(system: SystemMessage | None, text: str) -> SystemMessage:
 
 
 def _is_summary(message: BaseMessage) -> bool:
-    """Return whether a middleware wrote a message, such as a summary, in the user's name."""
+    """Return whether a middleware wrote a message, such as a summary, as the user."""
     return "lc_source" in message.additional_kwargs
 
 
@@ -143,9 +134,9 @@ class SouffleurMiddleware(AgentMiddleware[Any, Any, Any]):
         agent = create_agent(model, tools, middleware=[SouffleurMiddleware(memory)])
         agent.invoke({"messages": [("user", "hi")]}, context=Talk(user_id="u1", session_id="s1"))
 
-    Memories are in no message and in no checkpoint. Rounds of tools are one turn. A memory in
-    trouble costs no reply; only a run that names no user raises InputError. Put it first in the
-    list, so that it sees what the user said before others shorten or change it.
+    Memories are in no message and in no checkpoint. Rounds of tools are one turn. An error of the
+    memory is logged, and the agent replies without it; only a run without a user raises InputError.
+    Put it first in the list, so that it reads the user's messages before others change them.
     """
 
     def __init__(
@@ -157,8 +148,8 @@ class SouffleurMiddleware(AgentMiddleware[Any, Any, Any]):
     ) -> None:
         """Use a memory: a Souffleur or AsyncClient for `ainvoke`, the blocking ones for both.
 
-        `agent_id` is the persona of this agent, unless a run names another. With `recall` the agent
-        also gets the tool `recall_memory`, to look for more than was whispered.
+        `agent_id` is the persona of this agent, unless a run names another. With `recall`, the
+        agent has the tool `recall_memory` too, to look for more memories.
         """
         super().__init__()
         self._access = Access(memory)
@@ -169,99 +160,89 @@ class SouffleurMiddleware(AgentMiddleware[Any, Any, Any]):
     def wrap_model_call(
         self, request: _Request, handler: Callable[[_Request], _Response]
     ) -> _Response:
-        """Call the model with what is remembered. Raises InputError if no user is named."""
-        talk = self._talk(request.runtime)
-        turn = _read(request.state["messages"], talk)
+        """Call the model with memories. Raises InputError if no user is named."""
+        talk, turn = self._turn(request.state["messages"], request.runtime)
         found = self._open.find(talk, turn)
+        recall = found[1] if found else Recall()
         if found is None and turn is not None:
-            whispered = self._waited(_recalling(talk, turn))
-            self._open.begin(talk, turn, whispered)
-        else:
-            whispered = found.recall if found else Recall()
-        return handler(_whispering(request, whispered))
+            recall = self._wait(_recalling(talk, turn))
+            self._open.begin(talk, turn, recall)
+        return handler(_with_memories(request, recall))
 
     async def awrap_model_call(
         self, request: _Request, handler: Callable[[_Request], Awaitable[_Response]]
     ) -> _Response:
-        """Call the model with what is remembered. Raises InputError if no user is named."""
-        talk = self._talk(request.runtime)
-        turn = _read(request.state["messages"], talk)
+        """Call the model with memories. Raises InputError if no user is named."""
+        talk, turn = self._turn(request.state["messages"], request.runtime)
         found = self._open.find(talk, turn)
+        recall = found[1] if found else Recall()
         if found is None and turn is not None:
-            whispered = await self._reached(_recalling(talk, turn))
-            self._open.begin(talk, turn, whispered)
-        else:
-            whispered = found.recall if found else Recall()
-        return await handler(_whispering(request, whispered))
+            recall = await self._reach(_recalling(talk, turn))
+            self._open.begin(talk, turn, recall)
+        return await handler(_with_memories(request, recall))
 
     def after_agent(self, state: Any, runtime: Runtime[Any]) -> None:
         """Store the turn, to be judged in the background."""
         if work := self._observing(state["messages"], runtime):
-            self._waited(work)
+            self._wait(work)
 
     async def aafter_agent(self, state: Any, runtime: Runtime[Any]) -> None:
         """Store the turn, to be judged in the background."""
         if work := self._observing(state["messages"], runtime):
-            await self._reached(work)
+            await self._reach(work)
 
     def _observing(self, messages: Sequence[BaseMessage], runtime: Runtime[Any]) -> Work | None:
-        """Return what stores the last turn; `None` if nothing was said."""
-        talk = self._talk(runtime)
-        turn = _read(messages, talk)
-        answered = self._open.end(talk, turn)
+        """Return the work that stores the last turn; `None` without a turn."""
+        talk, turn = self._turn(messages, runtime)
+        opened = self._open.end(talk, turn)
         if turn is None:
-            if answered is None:
+            if opened is None:
                 return None
-            turn = LastTurn(answered.turn.id, answered.turn.user, replies(messages))
-        said, whisper = turn, answered.recall if answered else None
+            turn = LastTurn(opened[0].id, opened[0].user, latest_reply(messages))
+        said = turn
+        return lambda memory: memory.observe(
+            **talk.ids,
+            user=said.user,
+            assistant=said.assistant,
+            whisper=opened[1] if opened else None,
+            turn_id=storable_id(said.id) if said.id.strip() else None,
+        )
 
-        def observe(memory: Any) -> Any:
-            return memory.observe(
-                **talk.ids,
-                user=said.user,
-                assistant=said.assistant,
-                whisper=whisper,
-                turn_id=kept_id(said.id) if said.id.strip() else None,
-            )
-
-        return observe
-
-    def _talk(self, runtime: Runtime[Any]) -> Talk:
-        return talk_of(runtime.context, get_config(), self._agent_id)
-
-    def _waited(self, work: Work) -> Any:
+    def _turn(
+        self, messages: Sequence[BaseMessage], runtime: Runtime[Any]
+    ) -> tuple[Talk, LastTurn | None]:
+        talk = talk_of(runtime.context, get_config(), self._agent_id)
         try:
-            return _told(self._access.wait(work))
-        except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
-            return _told(Recall(error=describe(error)))
+            return talk, last_turn(messages, [talk.user_id])
+        except SouffleurError as error:
+            logger.error("the turn cannot be read: {}", error)
+            return talk, None
 
-    async def _reached(self, work: Work) -> Any:
+    def _wait(self, work: Work) -> Any:
         try:
-            return _told(await self._access.reach(work))
-        except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
-            return _told(Recall(error=describe(error)))
+            return _logged(self._access.wait(work))
+        except Exception as error:  # noqa: BLE001  the agent replies without its memory
+            return _logged(Recall(error=describe(error)))
 
-
-def _read(messages: Sequence[BaseMessage], talk: Talk) -> LastTurn | None:
-    try:
-        return last_turn(messages, [talk.user_id])
-    except SouffleurError as error:
-        logger.error("the turn cannot be read: {}", error)
-        return None
+    async def _reach(self, work: Work) -> Any:
+        try:
+            return _logged(await self._access.reach(work))
+        except Exception as error:  # noqa: BLE001  the agent replies without its memory
+            return _logged(Recall(error=describe(error)))
 
 
 def _recalling(talk: Talk, turn: LastTurn) -> Work:
     return lambda memory: memory.recall(**talk.ids, text=turn.user or turn.assistant)
 
 
-def _whispering(request: _Request, recall: Recall) -> _Request:
+def _with_memories(request: _Request, recall: Recall) -> _Request:
     if not recall.text:
         return request
     return request.override(system_message=with_whisper(request.system_message, recall.text))
 
 
-def _told(outcome: Any) -> Any:
-    """Return a Recall or Receipt; what is wrong with it is logged."""
+def _logged(outcome: Any) -> Any:
+    """Return a Recall or Receipt; its error is logged."""
     if outcome.error:
         logger.warning("memory: {}", outcome.error)
     return outcome
@@ -282,7 +263,7 @@ When = Annotated[
 Run = ToolRuntime[Any, Any]
 
 LIMIT = 8
-"""Maximum records that one call returns."""
+"""Maximum number of records that one call returns."""
 NOTHING = "Nothing is remembered about that."
 NO_TIME = (
     "The time was not understood. Write it as a person would, such as 'last week', 'in May', "
@@ -294,21 +275,23 @@ IN_TROUBLE = "The memory cannot be read at the moment."
 def recall_tool(memory: "AnyMemory", *, agent_id: str | None = None) -> BaseTool:
     """Return the tool `recall_memory`, for any agent of LangChain or LangGraph.
 
-    User and persona are those of the run (see `Talk`): a model cannot name others.
+    User and persona are those of the run (see `Talk`); a model cannot name others.
     """
     access = Access(memory)
+
+    def looking(runtime: Run, query: str, scope: Where, when: str) -> Work:
+        talk = talk_of(runtime.context, runtime.config, agent_id)
+        return lambda opened: _look(opened, talk, query, scope, when)
 
     async def arecall_memory(
         query: Words, runtime: Run, scope: Where = "everything", when: When = ""
     ) -> str:
-        talk = talk_of(runtime.context, runtime.config, agent_id)
-        return str(await access.reach(lambda held: _look(held, talk, query, scope, when)))
+        return str(await access.reach(looking(runtime, query, scope, when)))
 
     def recall_memory(
         query: Words, runtime: Run, scope: Where = "everything", when: When = ""
     ) -> str:
-        talk = talk_of(runtime.context, runtime.config, agent_id)
-        return str(access.wait(lambda held: _look(held, talk, query, scope, when)))
+        return str(access.wait(looking(runtime, query, scope, when)))
 
     return StructuredTool.from_function(
         recall_memory,
@@ -324,7 +307,9 @@ async def _look(memory: Any, talk: Talk, query: str, scope: Where, when: str) ->
         zone = (await memory.cast(**talk.who)).zone(talk.user_id)
         scopes = EVERYWHERE if scope == "everything" else (Scope(scope),)
         if when.strip():
-            return await _then(memory, talk, f"{query} ({when})", scopes, zone)
+            past = await memory.ask(f"{query} ({when})", **talk.ids, limit=LIMIT)
+            found = [one for one in past.found if one.scope in scopes]
+            return NO_TIME if past.period is None else _list(found[:LIMIT], zone)
         found = await memory.search(query, **talk.who, scope=scopes, limit=LIMIT)
         return _list([one for one in found if one.relevant], zone)
     except SouffleurError as error:
@@ -332,19 +317,7 @@ async def _look(memory: Any, talk: Talk, query: str, scope: Where, when: str) ->
         return IN_TROUBLE
 
 
-async def _then(memory: Any, talk: Talk, text: str, scopes: Sequence[Scope], zone: ZoneInfo) -> str:
-    """Return what is known of the time that a text names."""
-    past = await memory.ask(text, **talk.ids, limit=LIMIT)
-    if past.period is None:
-        return NO_TIME
-    return _list([one for one in past.found if one.scope in scopes][:LIMIT], zone)
-
-
 def _list(found: Sequence[Found], zone: ZoneInfo) -> str:
-    """Return one line for each record, with its day."""
-    lines = [f"- {_day(one.at, zone)}: {single_line(one.text)}" for one in found]
+    """Return a line for each record, with its day."""
+    lines = [f"- {one.at.astimezone(zone).date()}: {single_line(one.text)}" for one in found]
     return "\n".join(lines) or NOTHING
-
-
-def _day(at: datetime, zone: ZoneInfo) -> str:
-    return at.astimezone(zone).date().isoformat()

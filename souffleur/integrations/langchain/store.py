@@ -1,4 +1,4 @@
-"""SouffleurStore: a `BaseStore` of LangGraph over the collections of a Souffleur."""
+"""SouffleurStore: a `BaseStore` of LangGraph in the collections of a Souffleur."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
@@ -36,7 +36,7 @@ _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 
 
 def matches(value: Any, wanted: Any) -> bool:
-    """Return whether a value is what is wanted; a mapping that is wanted may be a part.
+    """Return whether a value meets a filter; a mapping may have further keys.
 
     Raises InputError for an unknown operator.
 
@@ -91,13 +91,13 @@ def _holds(value: Any, operator: str, limit: Any) -> bool:
 
 
 class SouffleurStore(BaseStore):
-    """Keeps an agent's own records, JSON, beside the memories of its users.
+    """Stores an agent's own JSON records beside the memories of its users.
 
         agent = create_agent(model, tools, store=SouffleurStore(memory))
         await store.aput(("u1", "settings"), "theme", {"name": "dark"})
 
-    Records are no memories: nothing judges, whispers or fades them. They are in the backups of the
-    store, and are erased with their user. Texts are found by the embedder of the memory.
+    Records are not judged, whispered or faded. They are in the backups of the store, and are erased
+    with their user. Texts are found by the embedder of the memory.
     """
 
     def __init__(
@@ -109,20 +109,16 @@ class SouffleurStore(BaseStore):
     ) -> None:
         """Use an opened memory: a Souffleur for `aget` and so on, a BlockingSouffleur for both.
 
-        `user_at` is the place in a namespace of the label that is the user's id (see `label`);
-        `None` means that records belong to no user. `fields` are the paths of the texts by which
-        records are found, if `put` names none; "$" is the whole.
+        `user_at` is the index of the user's label in a namespace (see `label`); `None` means that
+        records belong to no user. `fields` are the default paths of the texts by which records are
+        found; "$" is the whole record.
         """
         self._access = Access(memory)
         self._user_at = user_at
         self._fields = tuple(fields)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Carry out operations; if one cannot be, nothing is written.
-
-        Raises InputError for what cannot be put, InputError for what cannot be looked for,
-        StoreError, EmbedderError.
-        """
+        """Carry out operations. Raises InputError, StoreError, EmbedderError; then none is done."""
         listed = [_checked(op) for op in ops]
         return list(self._access.wait(lambda memory: self._carry_out(memory, listed)))
 
@@ -132,7 +128,7 @@ class SouffleurStore(BaseStore):
         return list(await self._access.reach(lambda memory: self._carry_out(memory, listed)))
 
     async def _carry_out(self, memory: Any, ops: Sequence[Op]) -> list[Result]:
-        """Read first, then write; of several writes to one place the last one counts."""
+        """Read first, then write; the last of several writes to one key counts."""
         items: Items = memory.knowledge.items
         results: list[Result] = []
         puts: dict[Place, PutOp] = {}
@@ -143,7 +139,7 @@ class SouffleurStore(BaseStore):
             else:
                 results.append(await _read(items, op))
         kept = [self._item(op, memory.clock()) for op in puts.values() if op.value is not None]
-        await items.put(kept)  # first, as it may fail for want of the embedder
+        await items.put(kept)  # first, as the embedder may fail
         await items.delete([place for place, op in puts.items() if op.value is None])
         return results
 
@@ -153,13 +149,13 @@ class SouffleurStore(BaseStore):
         paths = self._fields if op.index is None else op.index or ()
         texts = [text for path in paths for text in get_text_at_path(op.value, path)]
         namespace, at = tuple(op.namespace), self._user_at
-        known = at is not None and at < len(namespace)
+        has_user = at is not None and at < len(namespace)
         try:
             return Item(
                 namespace=namespace,
                 key=op.key,
                 value=op.value or {},
-                user_id=unlabel(namespace[at or 0]) if known else "",
+                user_id=unlabel(namespace[at or 0]) if has_user else "",
                 texts=tuple(dict.fromkeys(texts)),
                 created_at=now,
                 updated_at=now,
@@ -169,26 +165,22 @@ class SouffleurStore(BaseStore):
 
 
 @cache
-def _shape(kind: Any) -> TypeAdapter[Any]:
+def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
 def _checked(op: Op) -> Op:
-    """Return an operation whose arguments are of the types that LangGraph names.
-
-    Raises InputError; NotImplementedError for a `ttl`, as `put` does.
-    """
+    """Check the arguments of an operation. Raises InputError; NotImplementedError for a `ttl`."""
     if not isinstance(op, GetOp | PutOp | SearchOp | ListNamespacesOp):
         raise InputError(f"{type(op).__name__} is no operation of a store")
     if isinstance(op, PutOp) and op.ttl is not None:
         raise NotImplementedError("records have no time to live: leave out ttl")
     kind: Any = type(op)
     try:
-        checked: Op = _shape(kind).validate_python(op)
+        checked: Op = _adapter(kind).validate_python(op)
     except ValidationError as error:
-        if isinstance(op, PutOp):
-            raise InputError(f"this cannot be put: {describe_faults(error)}") from None
-        raise InputError(f"this cannot be looked for: {describe_faults(error)}") from None
+        verb = "put" if isinstance(op, PutOp) else "looked for"
+        raise InputError(f"this cannot be {verb}: {describe_faults(error)}") from None
     return checked
 
 
@@ -203,7 +195,7 @@ async def _read(items: Items, op: GetOp | SearchOp | ListNamespacesOp) -> Result
 
 
 async def _search(items: Items, op: SearchOp) -> list[SearchItem]:
-    """Return what matches: with a query the nearest first, then what has no text."""
+    """Return the records that match: with a query the nearest first, then those without text."""
     folder, wanted = tuple(op.namespace_prefix), op.filter or {}
     last = op.offset + op.limit
     scored: list[tuple[Item, float | None]] = []
@@ -228,17 +220,11 @@ async def _list_namespaces(items: Items, op: ListNamespacesOp) -> list[tuple[str
 
 
 def _fields_of(item: Item) -> dict[str, Any]:
-    return {
-        "namespace": item.namespace,
-        "key": item.key,
-        "value": item.value,
-        "created_at": item.created_at,
-        "updated_at": item.updated_at,
-    }
+    return item.model_dump(include={"namespace", "key", "value", "created_at", "updated_at"})
 
 
 def label(user_id: str) -> str:
-    """Return a user's id as a label of a namespace, which may contain no period.
+    """Return a user's id as a label of a namespace; a label has no period.
 
     >>> label("ann@example.org"), label("u1")
     ('ann@example%2Eorg', 'u1')
@@ -247,7 +233,7 @@ def label(user_id: str) -> str:
 
 
 def unlabel(text: str) -> str:
-    """Return the user's id that `label` made a label of.
+    """Return the user's id of a label.
 
     >>> unlabel(label("100 % ann@example.org"))
     '100 % ann@example.org'

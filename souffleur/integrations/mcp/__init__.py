@@ -1,7 +1,4 @@
-"""MCP: a memory as tools for any client of the Model Context Protocol.
-
-It needs `pip install 'souffleur[mcp]'`.
-"""
+"""MCP: a memory as tools for clients of the Model Context Protocol; needs `souffleur[mcp]`."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -7,8 +7,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.tools import Tool
@@ -21,12 +20,21 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import souffleur
 from souffleur.errors import InputError
-from souffleur.integrations.mcp.tools import Resolve, Tools, fixed, resolved, said
+from souffleur.integrations.mcp.tools import (
+    NO_USER,
+    OPTIONAL_USER,
+    USER,
+    Method,
+    Resolve,
+    Tools,
+    check_who,
+    tool_function,
+)
 from souffleur.server.hosts import CONTAINER_HOSTS
 
 
 class EndedStreams:
-    """An app whose GET requests end, whole, once `stopping` is set. They wait without end."""
+    """An app whose streams, GET requests without an end, are ended when `stopping` is set."""
 
     def __init__(self, app: ASGIApp, stopping: asyncio.Event) -> None:
         self._app = app
@@ -39,20 +47,17 @@ class EndedStreams:
             return
         is_open = False
 
-        async def sent(message: Message) -> None:
+        async def send_noted(message: Message) -> None:
             nonlocal is_open
             is_open = message["type"] == "http.response.start" or bool(message.get("more_body"))
             await send(message)
 
-        async def received() -> Message:
-            return await self._received(receive)
-
-        await self._app(scope, received, sent)
+        await self._app(scope, lambda: self._received(receive), send_noted)
         if is_open:
             await send({"type": "http.response.body"})
 
     async def _received(self, receive: Receive) -> Message:
-        """Return what comes; that the client has gone, once the server stops."""
+        """Return the next message; a disconnect when the server stops."""
         came = asyncio.ensure_future(receive())
         stopped = asyncio.ensure_future(self._stopping.wait())
         try:
@@ -67,7 +72,7 @@ BYTES_READ = 1 << 16
 
 
 async def serve_stdio(server: MCPServer[Any], stopping: asyncio.Event) -> None:
-    """Serve one client. Nothing but the protocol is written to standard output."""
+    """Serve one client; only the protocol is written to standard output."""
     serving = asyncio.create_task(_serve(server))
     stopped = asyncio.create_task(stopping.wait())
     done, waiting = await asyncio.wait({serving, stopped}, return_when=asyncio.FIRST_COMPLETED)
@@ -79,16 +84,16 @@ async def serve_stdio(server: MCPServer[Any], stopping: asyncio.Event) -> None:
 
 
 async def _serve(server: MCPServer[Any]) -> None:
-    lines: Any = _lines(sys.stdin.fileno())  # of a file, the transport only reads the lines
+    lines: Any = _lines(sys.stdin.fileno())  # the transport reads only the lines of a file
     async with stdio_server(stdin=lines) as (incoming, outgoing):
-        inner = server._lowlevel_server  # it has no public name: MCPServer reads stdin by itself
+        inner = server._lowlevel_server  # no public name: MCPServer would read stdin itself
         await inner.run(incoming, outgoing, inner.create_initialization_options())
 
 
 async def _lines(fd: int) -> AsyncIterator[str]:
-    """Yield the lines of a stream. Nobody has to wait for one: a daemon reads them.
+    """Yield the lines of a stream, read by a daemon thread.
 
-    The thread that anyio reads files with would keep the process alive until the next line.
+    A thread of anyio would keep the process alive until the next line.
     """
     read: asyncio.Queue[bytes] = asyncio.Queue()
     loop = asyncio.get_running_loop()
@@ -101,7 +106,7 @@ async def _lines(fd: int) -> AsyncIterator[str]:
 
 
 def _read(fd: int, loop: asyncio.AbstractEventLoop, read: asyncio.Queue[bytes]) -> None:
-    """Put what comes into the queue; at its end, nothing."""
+    """Put each chunk into the queue; at the end of the stream, an empty one."""
     while not loop.is_closed():
         try:
             chunk = os.read(fd, BYTES_READ)
@@ -136,28 +141,29 @@ def _changes(title: str, *, destroys: bool = False, again: bool = False) -> Tool
     )
 
 
-@dataclass(frozen=True)
-class About:
-    """What is known of a tool beside its function."""
+class ToolInfo(NamedTuple):
+    """The method of Souffleur that a tool calls, and the tool's annotations.
+
+    The method decides who may call the tool.
+    """
 
     method: str
-    """The method of Souffleur that it is, which decides who may call it."""
     hints: ToolAnnotations
 
 
-TOOLS: dict[str, About] = {
-    "add_memory": About("remember", _changes("Remember something", again=True)),
-    "search_memories": About("search", _reads("Search memories")),
-    "get_memories": About("list", _reads("List memories")),
-    "get_memory": About("get", _reads("Get a memory")),
-    "update_memory": About("edit", _changes("Correct a memory", destroys=True, again=True)),
-    "delete_memory": About("forget", _changes("Forget a memory", destroys=True, again=True)),
-    "delete_all_memories": About(
+TOOLS: dict[str, ToolInfo] = {
+    "add_memory": ToolInfo("remember", _changes("Remember something", again=True)),
+    "search_memories": ToolInfo("search", _reads("Search memories")),
+    "get_memories": ToolInfo("list", _reads("List memories")),
+    "get_memory": ToolInfo("get", _reads("Get a memory")),
+    "update_memory": ToolInfo("edit", _changes("Correct a memory", destroys=True, again=True)),
+    "delete_memory": ToolInfo("forget", _changes("Forget a memory", destroys=True, again=True)),
+    "delete_all_memories": ToolInfo(
         "forget", _changes("Forget everything", destroys=True, again=True)
     ),
-    "history": About("history", _reads("History of a memory")),
-    "undo": About("undo", _changes("Undo a change", destroys=True)),
-    "ask": About("ask", _reads("Ask about the past")),
+    "history": ToolInfo("history", _reads("History of a memory")),
+    "undo": ToolInfo("undo", _changes("Undo a change", destroys=True)),
+    "ask": ToolInfo("ask", _reads("Ask about the past")),
 }
 
 
@@ -168,20 +174,22 @@ def make_server(
     agent_id: str | None = None,
     resolve: Resolve | None = None,
 ) -> MCPServer[Any]:
-    """Return a server with the tools over an opened memory, which it does not close.
+    """Return a server with the tools over an opened memory; the caller closes the memory.
 
-    `memory` is a Souffleur, or a client with its methods. All calls are about `user_id`; without
-    it, each call must name its user. `agent_id` is the persona that asks; `None` means all that is
-    known of a user. `resolve` finds both in the request instead, for many users behind tokens: a
-    call may then name a user, and is refused by any SouffleurError. Who may change what a persona
-    knows, it decides too: see `method_of`. Raises InputError for an invalid id.
+    `memory` is a Souffleur or an AsyncClient. All calls are about `user_id`; without it, each call
+    must name its user. `agent_id` is the persona; `None` means all memories of a user. For many
+    users behind tokens, `resolve` finds both in the request instead. Then a call may name a user,
+    and any SouffleurError refuses it; `method_of` says which method is called. Raises InputError
+    for an invalid id.
     """
     if resolve is not None and (user_id, agent_id) != (None, None):
         raise InputError("`resolve` finds user and persona: give no ids beside it")
-    if resolve is not None:
-        whose = resolved(resolve)
-    else:
-        whose = said(agent_id) if user_id is None else fixed(user_id, agent_id)
+    user_type: Any = OPTIONAL_USER
+    if resolve is None and user_id is None:
+        user_type, resolve = USER, lambda context, named: check_who(named, agent_id)
+    elif resolve is None:
+        who = check_who(user_id, agent_id)
+        user_type, resolve = NO_USER, lambda context, named: who
     tools = Tools(memory)
     with _logging_left_alone():
         return MCPServer(
@@ -190,18 +198,15 @@ def make_server(
             instructions=INSTRUCTIONS,
             version=souffleur.__version__,
             tools=[
-                _strict(
-                    Tool.from_function(
-                        whose.bind(getattr(tools, name)), name, annotations=about.hints
-                    )
-                )
-                for name, about in TOOLS.items()
+                _strict(tool_function(getattr(tools, name), resolve, user_type), name, info.hints)
+                for name, info in TOOLS.items()
             ],
         )
 
 
-def _strict(tool: Tool) -> Tool:
-    """Return a tool that refuses unknown arguments: ignored, they would widen what it does."""
+def _strict(function: Method, name: str, hints: ToolAnnotations) -> Tool:
+    """Return a tool that refuses unknown arguments, such as a misspelt filter."""
+    tool = Tool.from_function(function, name, annotations=hints)
     model = tool.fn_metadata.arg_model
     known = list(tool.parameters["properties"])
 
@@ -226,7 +231,7 @@ def _strict(tool: Tool) -> Tool:
 
 @contextmanager
 def _logging_left_alone() -> Iterator[None]:
-    """Keep a host's log as it is: without a handler, MCPServer would set up one for everybody."""
+    """Keep the host's logging: MCPServer configures the root logger if it has no handler."""
     root, nobody = logging.getLogger(), logging.NullHandler()
     root.addHandler(nobody)
     try:
@@ -242,12 +247,11 @@ def http_app(
     guarded: bool = False,
     stopping: asyncio.Event | None = None,
 ) -> Any:
-    """Return a server as an ASGI app, of Starlette, for streamable HTTP at `path`.
+    """Return a server as a Starlette app for streamable HTTP at `path`.
 
-    Only requests to this machine are answered, unless the app is `guarded` by another that checks
-    who may call. Clients keep a stream open: set `stopping` when the server is to stop, which would
-    wait for them otherwise. Mounted in another app, its lifespan must run with that
-    app's: `app.router.lifespan_context(app)`.
+    It answers only requests to this machine, unless an outer app checks the callers (`guarded`).
+    Clients keep streams open: set `stopping` when the server stops, so that it does not wait for
+    them. An outer app must run its lifespan: `app.router.lifespan_context(app)`.
     """
     hosts = [f"{name}:*" for name in ("127.0.0.1", "localhost", "[::1]", *CONTAINER_HOSTS)]
     security = TransportSecuritySettings(
@@ -256,7 +260,7 @@ def http_app(
         allowed_origins=[f"http://{host}" for host in hosts],
     )
     app = server.streamable_http_app(streamable_http_path=path, transport_security=security)
-    app.router.redirect_slashes = False  # it would lead to whatever host a request names
+    app.router.redirect_slashes = False  # a redirect would go to any host that a request names
     if stopping:
         app.add_middleware(EndedStreams, stopping=stopping)
     return app
@@ -271,6 +275,6 @@ def request_of(context: Context[Any, Any]) -> Any:
 
 
 def method_of(context: Context[Any, Any]) -> str:
-    """Return the method of Souffleur that a call of a tool is, such as `forget`."""
+    """Return the method of Souffleur that a request calls, such as `forget`."""
     called = context.request_context.params or {}
     return TOOLS[called["name"]].method

@@ -1,7 +1,7 @@
-"""The tools: what a client may look up, and change. All of it goes through Souffleur's methods."""
+"""The MCP tools: each calls a method of Souffleur for the user of the request."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Literal, NamedTuple
 
 from loguru import logger
@@ -15,7 +15,6 @@ from souffleur.knowledge.memory import Frozen, Kind, Memory, MemoryState
 from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.search.query import Found
 from souffleur.knowledge.turn import Turn
-from souffleur.recall.gather import Past
 from souffleur.telemetry.log_lines import describe, trace_bug
 
 
@@ -33,7 +32,7 @@ class MemoryRecord(Frozen):
 
 
 class FoundRecord(Frozen):
-    """A memory, a summary of a talk, or what was said."""
+    """A memory, a summary of a talk, or a turn."""
 
     id: str
     text: str
@@ -87,7 +86,7 @@ class ChangeList(Frozen):
 
 
 def memory_record(memory: Memory) -> MemoryRecord:
-    """Return a memory as a model reads it."""
+    """Return the record of a memory for a model."""
     return MemoryRecord(
         id=memory.id,
         memory=memory.content,
@@ -101,7 +100,7 @@ def memory_record(memory: Memory) -> MemoryRecord:
 
 
 def found_record(found: Found) -> FoundRecord:
-    """Return what was found as a model reads it."""
+    """Return the record of a search result for a model."""
     episode: Literal["memory", "episode"] = "episode" if found.scope == "episodes" else "memory"
     return FoundRecord(
         id=found.item.id,
@@ -112,14 +111,8 @@ def found_record(found: Found) -> FoundRecord:
     )
 
 
-def past_record(past: Past) -> PastRecord:
-    """Return what a question about the past brings as a model reads it."""
-    results = [found_record(one) for one in past.found]
-    return PastRecord(since=past.since, until=past.until, results=results, error=past.error)
-
-
 def change_record(entry: LedgerEntry) -> ChangeRecord:
-    """Return a ledger entry as a model reads it."""
+    """Return the record of a ledger entry for a model."""
     return ChangeRecord(
         id=entry.id,
         op=entry.op,
@@ -136,96 +129,69 @@ def change_record(entry: LedgerEntry) -> ChangeRecord:
 
 
 class Who(NamedTuple):
-    """A user, and a persona."""
+    """A user and a persona."""
 
     user_id: str
     agent_id: str | None = None
-    """The persona, which limits what can be known; `None` means all that is known of the user."""
+    """The persona, which limits the memories; `None` means all memories of the user."""
 
 
 Resolve = Callable[[Context[Any, Any], str | None], Who]
-"""From a request, and the user that the call names, to whose memories are meant."""
+"""Returns the user and persona of a request; the second argument is the user that it names."""
 Method = Callable[..., Awaitable[Any]]
 
 _FAILED = "the memory failed at this call, its log says where: go on without it"
-_SAID = Annotated[str, Field(description="The id of the user whose memories are meant.")]
-_MAYBE_SAID = Annotated[
+NO_USER = None
+USER = Annotated[str, Field(description="The id of the user whose memories are meant.")]
+OPTIONAL_USER = Annotated[
     str | None,
     Field(description="The id of the user whose memories are meant; omit it for your own."),
 ]
 
 
-class Whose:
-    """How the tools of a server find out whose memories are meant."""
-
-    def __init__(self, resolve: Resolve, argument: Any = None, default: Any = None) -> None:
-        """`argument` is the type of the tools' argument `user_id`; `None` means they have none."""
-        self._resolve = resolve
-        self._argument = argument
-        self._default = default
-
-    def bind(self, method: Method) -> Method:
-        """Return a method, whose first argument is a Who, as the function of a tool.
-
-        Errors of Souffleur become errors that the calling model reads.
-        """
-
-        async def call(context: Context[Any, Any], **given: Any) -> Any:
-            named = given.pop("user_id", None)
-            try:
-                return await method(self._resolve(context, named), **given)
-            except SouffleurError as error:
-                raise ToolError(str(error)) from error
-            except Exception as error:  # noqa: BLE001  its text may quote what was said
-                logger.error("a tool failed: {}", describe(error))
-                trace_bug(logger, error)
-                raise ToolError(_FAILED) from None
-
-        signature = inspect.signature(method, eval_str=True)
-        _, *own = signature.parameters.values()
-        kind = inspect.Parameter.KEYWORD_ONLY
-        parameters = [inspect.Parameter("context", kind, annotation=Context[Any, Any])]
-        if self._argument is not None:
-            said: dict[str, Any] = {"annotation": self._argument, "default": self._default}
-            parameters.append(inspect.Parameter("user_id", kind, **said))
-        parameters += [one.replace(kind=kind) for one in own]
-        described: Any = call
-        described.__name__ = getattr(method, "__name__", "")
-        described.__doc__ = inspect.getdoc(method)
-        described.__signature__ = signature.replace(parameters=parameters)
-        described.__annotations__ = _annotations(parameters, signature.return_annotation)
-        return call
-
-
-def fixed(user_id: str, agent_id: str | None) -> Whose:
-    """Return the way of a server for one user. Raises InputError."""
-    who = _who(user_id, agent_id)
-    return Whose(lambda context, named: who)
-
-
-def said(agent_id: str | None) -> Whose:
-    """Return the way of a server whose callers name the user."""
-    empty = inspect.Parameter.empty
-    return Whose(lambda context, named: _who(named, agent_id), argument=_SAID, default=empty)
-
-
-def resolved(resolve: Resolve) -> Whose:
-    """Return the way of a server that finds the user in the request; a caller may name one."""
-    return Whose(resolve, argument=_MAYBE_SAID)
-
-
-def _who(user_id: object, agent_id: str | None) -> Who:
+def check_who(user_id: object, agent_id: str | None) -> Who:
+    """Return valid ids as a Who. Raises InputError."""
     return Who(check_id(user_id), None if agent_id is None else check_id(agent_id, "agent_id"))
 
 
-def _annotations(parameters: list[inspect.Parameter], result: Any) -> Mapping[str, Any]:
-    return {**{one.name: one.annotation for one in parameters}, "return": result}
+def tool_function(method: Method, resolve: Resolve, user_type: Any) -> Method:
+    """Return the function of a tool that calls a method with the Who of the request.
+
+    `user_type` is the type of the tool's argument `user_id`: USER, OPTIONAL_USER or NO_USER. Errors
+    of Souffleur become errors that the calling model reads.
+    """
+
+    async def call(context: Context[Any, Any], **given: Any) -> Any:
+        named = given.pop("user_id", None)
+        try:
+            return await method(resolve(context, named), **given)
+        except SouffleurError as error:
+            raise ToolError(str(error)) from error
+        except Exception as error:  # noqa: BLE001  its text may quote the talk
+            logger.error("a tool failed: {}", describe(error))
+            trace_bug(logger, error)
+            raise ToolError(_FAILED) from None
+
+    signature = inspect.signature(method, eval_str=True)
+    kind = inspect.Parameter.KEYWORD_ONLY
+    parameters = [inspect.Parameter("context", kind, annotation=Context[Any, Any])]
+    if user_type is not NO_USER:
+        default = inspect.Parameter.empty if user_type is USER else None
+        parameters.append(inspect.Parameter("user_id", kind, annotation=user_type, default=default))
+    parameters += [one.replace(kind=kind) for one in [*signature.parameters.values()][1:]]
+    types = {one.name: one.annotation for one in parameters}
+    described: Any = call
+    described.__name__ = getattr(method, "__name__", "")
+    described.__doc__ = inspect.getdoc(method)
+    described.__signature__ = signature.replace(parameters=parameters)
+    described.__annotations__ = {**types, "return": signature.return_annotation}
+    return call
 
 
 REASON = "asked for through MCP"
 MAX_PAGE = 200
 _ENTRIES = 500
-"""Ledger entries that are read at a time."""
+"""Number of ledger entries that are read at once."""
 
 MemoryId = Annotated[str, Field(description="The id of a memory.")]
 Limit = Annotated[int, Field(ge=1, le=MAX_PAGE, description="Maximum number of results.")]
@@ -233,10 +199,10 @@ Where = Literal["memories", "episodes", "turns"]
 
 
 class Tools:
-    """The tools of a server; the first argument of each says whose memories are meant."""
+    """The tools of a server; the first argument of each is the user and persona."""
 
     def __init__(self, memory: Any) -> None:
-        """`memory` is a Souffleur, or a client with the same methods."""
+        """`memory` is a Souffleur or an AsyncClient."""
         self._memory = memory
 
     async def add_memory(
@@ -258,10 +224,7 @@ class Tools:
         such a change is refused, and `why_not` says why. To correct what is known, use
         update_memory.
         """
-        persona = {} if who.agent_id is None else {"agent_id": who.agent_id}
-        (entry,) = await self._memory.remember(
-            text, user_id=who.user_id, kind=kind, reason=REASON, **persona
-        )
+        (entry,) = await self._memory.remember(text, **_named(who), kind=kind, reason=REASON)
         return change_record(entry)
 
     async def search_memories(
@@ -351,13 +314,13 @@ class Tools:
         limit: Limit = 8,
     ) -> PastRecord:
         """Find what was talked about at the time that a question names, or about its topic."""
-        persona = {} if who.agent_id is None else {"agent_id": who.agent_id}
         await self._need_memory(who)
-        past = await self._memory.ask(question, user_id=who.user_id, limit=limit, **persona)
-        return past_record(past)
+        past = await self._memory.ask(question, **_named(who), limit=limit)
+        results = [found_record(one) for one in past.found]
+        return PastRecord(since=past.since, until=past.until, results=results, error=past.error)
 
     async def _need_memory(self, who: Who) -> None:
-        """Raise MemoryOffError if the user wants nothing to be looked up for a reply."""
+        """Raise MemoryOffError if the user allows no lookup for a reply."""
         if (await self._memory.preferences(user_id=who.user_id)).keeps_out:
             raise MemoryOffError("the user has turned the memory off: answer without it")
 
@@ -366,7 +329,7 @@ class Tools:
         return change_record(entries[0])
 
     async def _need_known_change(self, who: Who, change_id: str) -> None:
-        """Raise NotFoundError for a change of a memory that the persona may not know."""
+        """Raise NotFoundError if the change is of a memory that the persona may not know."""
         if who.agent_id is None:
             return
         after = 0
@@ -378,7 +341,7 @@ class Tools:
             after = page[-1].seq
 
     async def _known(self, who: Who, memory_id: str) -> Memory:
-        """Return a memory that the user has and the persona may know. Raises NotFoundError."""
+        """Return a memory that the persona may know. Raises NotFoundError."""
         found: Memory = await self._memory.get(memory_id, user_id=who.user_id)
         if who.agent_id is not None:
             cast = await self._memory.cast(user_id=who.user_id, agent_id=who.agent_id)
@@ -389,3 +352,8 @@ class Tools:
 
 def _ids(who: Who) -> dict[str, str | None]:
     return {"user_id": who.user_id, "agent_id": who.agent_id}
+
+
+def _named(who: Who) -> dict[str, str]:
+    """Return the ids that are set; a method has its own default for the persona."""
+    return {name: id for name, id in _ids(who).items() if id is not None}

@@ -1,59 +1,55 @@
-"""Filters: the conditions of mem0's `filters`, tried on a memory as mem0 shows it."""
+"""Filters of mem0: the conditions of `filters` on a memory in mem0's format."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, time
-from typing import Any, NamedTuple
+from typing import Any
 
 from souffleur.server.problems import RequestError
 from souffleur.times import parse
 
 DATED = frozenset({"created_at", "updated_at", "expiration_date"})
-"""The fields of a memory that hold a day or a time."""
+"""Fields of a memory with a day or a time."""
 
 
-class Span(NamedTuple):
-    """The first and the last moment of what a day or a time means; for a time, both are it."""
-
-    first: datetime
-    last: datetime
-
-
-def read_span(value: object) -> Span:
-    """Return what a day or a time means; UTC if it names no zone.
+def read_span(value: object) -> tuple[datetime, datetime]:
+    """Return the first and last moment of a day or a time, in UTC if it has no zone.
 
     Raises RequestError (400).
 
     >>> [str(one) for one in read_span("2026-11-23")]
     ['2026-11-23 00:00:00+00:00', '2026-11-23 23:59:59.999999+00:00']
     """
-    if isinstance(value, str) and (day := _day(value)):
-        return day
+    with suppress(ValueError):
+        if isinstance(value, str):
+            day = date.fromisoformat(value.strip())
+            return datetime.combine(day, time.min, UTC), datetime.combine(day, time.max, UTC)
     found = parse(value)
     if found is None:
         raise RequestError(
             400, f"{str(value)[:40]!r} is no date: write '2026-11-23' or '2026-11-23T10:00:00Z'"
         )
     at = found if found.utcoffset() is not None else found.replace(tzinfo=UTC)
-    return Span(at, at)
+    return at, at
 
 
-def is_dated_so(held: str | None, wanted: Mapping[str, Any]) -> bool:
+def meets_dates(held: str | None, wanted: Mapping[str, Any]) -> bool:
     """Return whether a day or time meets comparisons. Raises RequestError (400) for no date.
 
-    >>> is_dated_so("2026-11-23T09:30:00+00:00", {"gt": "2026-11-22", "lte": "2026-11-23"})
+    >>> meets_dates("2026-11-23T09:30:00+00:00", {"gt": "2026-11-22", "lte": "2026-11-23"})
     True
     """
-    at = None if held is None else read_span(held).first
-    met = [_is_met(at, op, value) for op, value in wanted.items()]  # each is checked
+    at = None if held is None else read_span(held)[0]
+    met = [_meets_date(at, op, value) for op, value in wanted.items()]  # each is checked
     return all(met)
 
 
-def _is_met(at: datetime | None, op: str, wanted: Any) -> bool:
-    spans = [read_span(one) for one in (wanted if isinstance(wanted, list) else [wanted])]
+def _meets_date(at: datetime | None, op: str, wanted: Any) -> bool:
+    spans = [read_span(one) for one in _each(wanted)]
     if at is None or not spans:
         return False
     first, last = spans[0]
-    within = any(one.first <= at <= one.last for one in spans)
+    within = any(start <= at <= end for start, end in spans)
     return {
         "gt": at > last,
         "gte": at >= first,
@@ -64,22 +60,14 @@ def _is_met(at: datetime | None, op: str, wanted: Any) -> bool:
     }.get(op, within)
 
 
-def _day(text: str) -> Span | None:
-    try:
-        day = date.fromisoformat(text.strip())
-    except ValueError:
-        return None
-    return Span(datetime.combine(day, time.min, UTC), datetime.combine(day, time.max, UTC))
-
-
 Shown = Mapping[str, Any]
-"""A memory as mem0 shows it."""
+"""A memory in mem0's format."""
 
 ANY = "*"
-"""As a value: the field is there, whatever it is."""
+"""The value that any field meets, if it is not null."""
 ONE_USER = "ask for one user at a time: filters={'user_id': '…'}"
 _TEXT = "keywords"
-"""The field of a filter that means the words of a memory."""
+"""The name of the words of a memory in a filter."""
 _COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
     "eq": lambda held, wanted: held == wanted,
     "ne": lambda held, wanted: held != wanted,
@@ -95,11 +83,11 @@ _COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 MAX_DEPTH = 20
-"""So many levels of objects and lists a filter may have, or metadata."""
+"""Maximum depth of objects and lists in filters and metadata."""
 
 
 def check_depth(filters: Any) -> Any:
-    """Return a filter, or metadata. Raises ValueError for what is nested too deep.
+    """Return a filter or metadata. Raises ValueError if it is nested too deep.
 
     >>> check_depth({"AND": [{"user_id": "ann"}]})
     {'AND': [{'user_id': 'ann'}]}
@@ -117,10 +105,10 @@ def _is_deep(filters: Any, levels: int) -> bool:
 
 
 def user_in(filters: Any) -> str | None:
-    """Return the one user that a filter asks for; `None` if it names none.
+    """Return the user that a filter names; `None` without a user.
 
-    An alternative beside the user is looked for among that user's memories. Raises RequestError
-    (400) if the filter could mean several users, or nobody.
+    Alternatives beside the user are conditions on that user's memories. Raises RequestError (400)
+    if the filter could mean several users, or excludes a user.
 
     >>> user_in({"AND": [{"user_id": "ann"}, {"categories": {"contains": "fact"}}]})
     'ann'
@@ -134,7 +122,7 @@ def user_in(filters: Any) -> str | None:
 
 
 def is_met(filters: Any, shown: Shown) -> bool:
-    """Return whether a memory meets a filter. Raises RequestError (400) for one that is none.
+    """Return whether a memory meets a filter. Raises RequestError (400) for an invalid one.
 
     >>> is_met({"OR": [{"run_id": "r1"}, {"metadata": {"n": 2}}]}, {"metadata": {"n": 2}})
     True
@@ -163,11 +151,11 @@ def _is_one_met(key: str, wanted: Any, shown: Shown) -> bool:
 
 def _is_dated(held: Any, wanted: Any) -> bool:
     if not isinstance(wanted, Mapping):
-        return is_dated_so(held, {"eq": wanted})
+        return meets_dates(held, {"eq": wanted})
     _check_ops(wanted)
     as_text = {op: value for op, value in wanted.items() if op in ("contains", "icontains")}
     compared = {op: value for op, value in wanted.items() if op not in as_text}
-    return is_dated_so(held, compared) and (not as_text or _fits(held, as_text))
+    return meets_dates(held, compared) and (not as_text or _fits(held, as_text))
 
 
 def _fits(held: Any, wanted: Any) -> bool:
@@ -178,7 +166,7 @@ def _fits(held: Any, wanted: Any) -> bool:
     _check_ops(wanted)
     try:
         return held is not None and all(_COMPARED[op](held, w) for op, w in wanted.items())
-    except TypeError:  # such as a text beside a number
+    except TypeError:  # for example, a text and a number
         return False
 
 
@@ -190,7 +178,7 @@ def _check_ops(wanted: Any) -> None:
 
 
 def _users(filters: Any) -> Iterable[str]:
-    """Yield the users that a filter names, wherever in it. Raises RequestError (400)."""
+    """Yield the users in a filter and its parts. Raises RequestError (400)."""
     if not isinstance(filters, Mapping):
         return
     for key, wanted in filters.items():
@@ -202,7 +190,7 @@ def _users(filters: Any) -> Iterable[str]:
 
 
 def _is_user_denied(filters: Any) -> bool:
-    """Return whether a user is named as who is not meant, so that all others are."""
+    """Return whether a filter excludes a user, so that it means all others."""
     if not isinstance(filters, Mapping):
         return False
     denied = any(any(True for _ in _users(part)) for part in _parts(filters.get("NOT", ())))
@@ -211,7 +199,7 @@ def _is_user_denied(filters: Any) -> bool:
 
 
 def _users_of(wanted: Any) -> Sequence[str]:
-    """Return the users that a condition names. Raises RequestError (400) if it may mean others."""
+    """Return the users of a condition. Raises RequestError (400) unless it names its users."""
     op, value = "eq", wanted
     if isinstance(wanted, Mapping) and len(wanted) == 1:
         ((op, value),) = wanted.items()

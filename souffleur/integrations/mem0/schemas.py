@@ -1,8 +1,7 @@
-"""Shapes: memories and changes as mem0's interface shows them, and the bodies that it sends."""
+"""Schemas of mem0's interface: the bodies of requests, and memories and changes in answers."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -10,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from souffleur.api import Souffleur
 from souffleur.errors import NotFoundError
 from souffleur.integrations.mem0.filters import check_depth, is_met
-from souffleur.knowledge.memory import Category, Memory, Memory as OneMemory, MemoryState
+from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.store.items import Item, Place
 from souffleur.knowledge.text.plain import mend
@@ -18,51 +17,49 @@ from souffleur.server.problems import RequestError
 
 FOLDER = "mem0"
 FIELDS = ("metadata", "run_id", "app_id")
+Own = Mapping[str, Any]
+"""The own fields of mem0 (`FIELDS`), which are stored as a record beside each memory."""
 
 
-async def find_own(memory: Souffleur, memories: Iterable[Memory]) -> dict[str, Mapping[str, Any]]:
-    """Return the own fields of memories, by their ids; what an import brought is made whole."""
+async def find_own(memory: Souffleur, memories: Iterable[Memory]) -> dict[str, Own]:
+    """Return the own fields of memories by id; fields of imported records are repaired."""
     places = {_place(one.user_id, one.id): one.id for one in memories}
     found = await memory.knowledge.items.get(list(places))
-    own: dict[str, Mapping[str, Any]] = {id: {} for id in places.values()}
-    return own | {places[place]: _readable(item.value) for place, item in found.items()}
+    own: dict[str, Own] = {id: {} for id in places.values()}
+    return own | {places[place]: _repaired(item.value) for place, item in found.items()}
 
 
 async def keep_own(
     memory: Souffleur, user_id: str, memory_ids: Iterable[str], fields: Mapping[str, Any]
 ) -> None:
-    """Keep fields beside memories; those that are empty stay, as do other keys of metadata."""
+    """Store own fields of memories; missing fields and other keys of metadata stay."""
     new = {name: fields[name] for name in FIELDS if fields.get(name)}
     places = [_place(user_id, one) for one in memory_ids]
     if not new or not places:
         return
     items, now = memory.knowledge.items, memory.clock()
     known = await items.get(places)
-    old = {place: _readable(item.value) for place, item in known.items()}
-    await items.put(
-        [
+    changed = []
+    for place in places:
+        old = _repaired(known[place].value) if place in known else {}
+        metadata = {**old.get("metadata", {}), **new.get("metadata", {})}
+        changed.append(
             Item(
                 namespace=place[0],
                 key=place[1],
-                value=_merged(old.get(place, {}), new),
+                value={**old, **new, "metadata": metadata},
                 user_id=user_id,
                 created_at=known[place].created_at if place in known else now,
                 updated_at=now,
             )
-            for place in places
-        ]
-    )
+        )
+    await items.put(changed)
 
 
-def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    metadata = {**old.get("metadata", {}), **new.get("metadata", {})}
-    return {**old, **new, "metadata": metadata}
+def _repaired(value: Own) -> dict[str, Any]:
+    """Return stored fields of the right types and without lone surrogates.
 
-
-def _readable(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is kept, each as its kind and without halves of characters: not all was checked.
-
-    >>> _readable({"metadata": "tea", "run_id": "r1"})
+    >>> _repaired({"metadata": "tea", "run_id": "r1"})
     {'metadata': {}, 'run_id': 'r1'}
     """
     whole: dict[str, Any] = _mended(value)
@@ -83,19 +80,14 @@ def _place(user_id: str, memory_id: str) -> Place:
 
 
 DEFAULT = "default"
-"""The persona and session where mem0 names none."""
-EVENTS = {
-    "ADD": "ADD",
-    "UPDATE": "UPDATE",
-    "EDIT": "UPDATE",
-    "DELETE": "DELETE",
-    "FORGET": "DELETE",
-}
-"""The ops that mem0 has a name for; others change no words."""
+"""The persona and session of requests without one."""
+EVENTS = {"ADD": "ADD", "UPDATE": "UPDATE", "DELETE": "DELETE"}
+EVENTS |= {"EDIT": "UPDATE", "FORGET": "DELETE"}
+"""mem0's names of ops; other ops change no words."""
 
 
 def check_whole(given: Any) -> Any:
-    r"""Return it. Raises ValueError for half a character, which no answer could show again.
+    r"""Return a value. Raises ValueError for a lone surrogate, which JSON in UTF-8 cannot have.
 
     >>> check_whole({"a": "🍵"})
     {'a': '🍵'}
@@ -108,7 +100,7 @@ def check_whole(given: Any) -> Any:
 
 
 def check_kept(filters: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return the filters of an add. Raises ValueError for what cannot be kept beside a memory.
+    """Return the filters of an add. Raises ValueError for fields that cannot be stored.
 
     >>> check_kept({"run_id": "r1", "metadata": {"n": 2}})
     {'run_id': 'r1', 'metadata': {'n': 2}}
@@ -121,21 +113,19 @@ def check_kept(filters: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 Nested = Annotated[dict[str, Any], AfterValidator(check_depth), AfterValidator(check_whole)]
-"""An object of the caller's own."""
+"""A JSON object from the caller."""
 OwnText = Annotated[str, AfterValidator(check_whole)]
-"""A text of the caller's own."""
-Own = Mapping[str, Any]
-"""What mem0 keeps beside a memory and we do not: `metadata`, `run_id`, `app_id`."""
+"""A text from the caller."""
 
 
 class Body(BaseModel):
-    """What mem0's client sends; fields that mean nothing here are let pass."""
+    """The body of a request; unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
 
 class Named(Body):
-    """Whose memories are meant."""
+    """A body that may name a user, a persona and a session."""
 
     user_id: str | None = None
     agent_id: str | None = None
@@ -155,7 +145,7 @@ class AddBody(Named):
 
 
 class SearchBody(Named):
-    """What to look for."""
+    """A search."""
 
     query: str
     top_k: int | None = Field(default=None, ge=0)
@@ -166,7 +156,7 @@ class SearchBody(Named):
 
 
 class ListBody(Named):
-    """Which memories to list."""
+    """A filter of a list of memories."""
 
     categories: list[str] | None = None
     start_date: str | None = None
@@ -183,8 +173,8 @@ class UpdateBody(Body):
     timestamp: float | str | None = None
 
 
-LET_PASS = frozenset({"expiration_date", "timestamp"})
-"""What an update may say without effect."""
+IGNORED = frozenset({"expiration_date", "timestamp"})
+"""Fields of an update that have no effect."""
 
 
 class BatchItem(UpdateBody):
@@ -200,7 +190,7 @@ class BatchBody(Body):
 
 
 def show(memory: Memory, own: Own, score: float | None = None) -> dict[str, Any]:
-    """Return a memory as mem0 shows it."""
+    """Return a memory in mem0's format."""
     said = memory.evidence[0] if memory.evidence else None
     shown = {
         "id": memory.id,
@@ -219,7 +209,7 @@ def show(memory: Memory, own: Own, score: float | None = None) -> dict[str, Any]
 
 
 def show_results(entries: Iterable[LedgerEntry]) -> list[dict[str, Any]]:
-    """Return what an `add` has done: a line for each memory that was added, replaced or removed."""
+    """Return the results of an `add`: an object for each memory added, replaced or removed."""
     lines = []
     for entry in entries:
         event = EVENTS.get(entry.op)
@@ -235,7 +225,7 @@ def show_results(entries: Iterable[LedgerEntry]) -> list[dict[str, Any]]:
 
 
 def show_history(entry: LedgerEntry, memory_id: str) -> dict[str, Any]:
-    """Return one change of a memory."""
+    """Return a ledger entry of a memory in mem0's format."""
     mine = next(one for one in entry.changes if one.after.id == memory_id)
     gone = mine.after.state is MemoryState.FORGOTTEN
     return {
@@ -247,26 +237,22 @@ def show_history(entry: LedgerEntry, memory_id: str) -> dict[str, Any]:
         "user_id": entry.user_id,
         "reason": entry.reason,
         "is_deleted": gone,
-        "created_at": _iso(mine.after.created_at),
-        "updated_at": _iso(entry.at),
+        "created_at": mine.after.created_at.isoformat(),
+        "updated_at": entry.at.isoformat(),
     }
 
 
 def written(entry: LedgerEntry) -> Memory:
-    """Return the memory that holds the words that an entry has written."""
+    """Return the memory whose words a ledger entry wrote."""
     return next((one.after for one in entry.changes if one.before is None), entry.changes[0].after)
 
 
-def _iso(moment: datetime) -> str:
-    return moment.isoformat()
-
-
 HIDDEN = (Category.EPISODE, Category.PROFILE)
-"""What mem0 does not know: it has sentences only."""
+"""Categories that mem0 does not have: all its memories are sentences."""
 
 
-async def find_one(memory: Souffleur, user_id: str, memory_id: str) -> OneMemory:
-    """Return a memory that was not deleted. Raises NotFoundError."""
+async def find_one(memory: Souffleur, user_id: str, memory_id: str) -> Memory:
+    """Return a memory. Raises NotFoundError, also if it was deleted."""
     found = await memory.get(memory_id, user_id=user_id)
     if found.state is MemoryState.FORGOTTEN:
         raise NotFoundError(f"the memory {memory_id!r} was deleted: its history shows it")
@@ -274,7 +260,7 @@ async def find_one(memory: Souffleur, user_id: str, memory_id: str) -> OneMemory
 
 
 async def show_one(memory: Souffleur, user_id: str, memory_id: str) -> dict[str, Any]:
-    """Return a memory as mem0 shows it. Raises NotFoundError."""
+    """Return a memory in mem0's format. Raises NotFoundError."""
     found = await find_one(memory, user_id, memory_id)
     return show(found, (await find_own(memory, [found]))[found.id])
 
@@ -284,10 +270,10 @@ async def change(
 ) -> dict[str, Any]:
     """Change the words or the metadata of a memory, and return it.
 
-    Raises RequestError (400) if nothing is said, NotFoundError.
+    Raises RequestError (400) for an empty change, NotFoundError.
     """
     text = body.text if body.text is not None else body.data
-    if text is None and body.metadata is None and not body.model_fields_set & LET_PASS:
+    if text is None and body.metadata is None and not body.model_fields_set & IGNORED:
         raise RequestError(400, "say what to change: text, metadata or both")
     await find_one(memory, user_id, memory_id)
     if text is not None:
@@ -298,19 +284,19 @@ async def change(
 
 
 async def find_all(memory: Souffleur, user_id: str, body: ListBody) -> list[dict[str, Any]]:
-    """Return the memories that a body asks for, newest first."""
+    """Return the memories that meet a body, newest first."""
     found = await memory.list(user_id=user_id, state=MemoryState.ACTIVE)
     return await choose(memory, [(one, None) for one in reversed(found)], body)
 
 
 async def choose(
     memory: Souffleur,
-    found: Sequence[tuple[OneMemory, float | None]],
+    found: Sequence[tuple[Memory, float | None]],
     body: ListBody | SearchBody,
 ) -> list[dict[str, Any]]:
-    """Return the memories, each with its score, that meet what a body asks for.
+    """Return the memories that meet a body, with their scores, in mem0's format.
 
-    Raises RequestError (400) for what is no filter.
+    Raises RequestError (400) for an invalid filter.
     """
     kept = [(one, score) for one, score in found if one.category not in HIDDEN]
     own = await find_own(memory, [one for one, _ in kept])
@@ -324,6 +310,6 @@ async def choose(
         asked.append({"created_at": {op: day for op, day in dates.items() if day}})
     if body.categories:
         asked.append({"categories": {"in": body.categories}})
-    for part in asked:  # what is no filter is refused, also of a user without memories
+    for part in asked:  # an invalid filter is refused, also for a user without memories
         is_met(part, {})
     return [one for one in lines if all(is_met(part, one) for part in asked)]

@@ -95,6 +95,6 @@ async def test_a_memory_in_trouble(stage: Stage) -> None:
 
 async def test_a_synchronous_run_in_the_loop_of_the_memory_is_told(stage: Stage) -> None:
     """A tool of `invoke`, in a thread beside the loop that it blocks, does not wait for ever."""
-    access = Access(stage.memory, patience=0.1)
+    access = Access(stage.memory, timeout=0.1)
     with ThreadPoolExecutor(1) as beside, pytest.raises(BlockingError, match="ainvoke"):
         beside.submit(access.wait, lambda held: held.list(user_id="ann")).result(timeout=20)

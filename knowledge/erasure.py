@@ -19,7 +19,7 @@ from souffleur.knowledge.forgetting.topic import (
     Trace,
     removal_notes,
 )
-from souffleur.knowledge.identity import EVERY_SPHERE, check_id
+from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.memory import Memories, Memory
 from souffleur.knowledge.operation import Actor, LedgerEntries, LedgerEntry
 from souffleur.knowledge.privacy.secrets import mask
@@ -110,7 +110,7 @@ async def preview_topic(
     knowledge: "KnowledgeBase", topic: str, *, user_id: str, now: datetime
 ) -> TopicPreview:
     """Return the records that mention a topic or rest on them, each with why; nothing changes."""
-    query = Query(check_id(user_id), shorten(topic), now, sphere=EVERY_SPHERE, limit=MOST_NEAR)
+    query = Query(check_id(user_id), shorten(topic), now, sphere=None, limit=MOST_NEAR)
     near = {
         found.memory.id: f"it is near the topic ({found.relevance:.2f})"
         for found in await knowledge.search(query)

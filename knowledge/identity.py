@@ -1,7 +1,13 @@
-"""Identity: which user memories belong to, and which personas may know them.
+"""Identity: which user a record belongs to, and which personas may know it.
 
-A host gives each user an id; no string means all users. A persona with `knows="own"` has a sphere
-of its own for what it is told; everything else is in the common sphere.
+A host gives each user and persona an id. A record lies in a sphere, by which personas know it:
+
+    ""       `COMMON`  every persona but those with `knows="own"`
+    "*"      `SHARED`  every persona
+    "@luna"  own       only luna, which has `knows="own"`
+
+`None` in place of a user id means all users, and in place of a sphere all spheres: both are for the
+user, the host and the owner of a store.
 """
 
 from functools import lru_cache
@@ -13,18 +19,12 @@ from souffleur.knowledge.text.plain import is_blank, mend
 MAX_ID_LENGTH = 512
 """Maximum characters of an id."""
 
-EVERYBODY = None
-"""Stands for all users where a user id is expected; for the owner of a store."""
-
 PERSONAS = "souffleur:personas"
-"""The user id under which memories of what personas are themselves are stored. No real user."""
-
+"""The user id of the memories that define personas. Not a real user."""
 COMMON = ""
-"""The sphere of personas that know everything; also of records without a sphere."""
+"""The sphere that most personas share; records without a sphere lie in it."""
 SHARED = "*"
 """The sphere of memories that the host shares with every persona."""
-EVERY_SPHERE = None
-"""Stands for all spheres where a sphere is expected; for the user and the host."""
 
 
 def check_id(value: object, what: str = "user_id") -> str:
@@ -71,11 +71,11 @@ def _find_fault(value: str) -> str:
 
 
 def user_conditions(user_id: str | None) -> tuple[Condition, ...]:
-    """Return the condition that selects the points of one user; none for `EVERYBODY`.
+    """Return the conditions that select the points of one user; empty for `None`.
 
     Raises InputError if `user_id` is not a valid id.
     """
-    return () if user_id is EVERYBODY else (Is("user_id", check_id(user_id)),)
+    return () if user_id is None else (Is("user_id", check_id(user_id)),)
 
 
 def own_sphere(agent_id: str) -> str:
@@ -97,13 +97,13 @@ def agent_of(sphere: str) -> str | None:
 
 
 def reading_sphere(sphere: str) -> str:
-    """Return the sphere from which a sphere's memories are read: `COMMON` for `SHARED`."""
+    """Return the sphere in which a model works on memories that lie in `sphere`."""
     return COMMON if sphere == SHARED else sphere
 
 
 def sphere_conditions(sphere: str | None) -> tuple[Condition, ...]:
-    """Return the condition that selects what a sphere may read; none for `EVERY_SPHERE`."""
-    if sphere is EVERY_SPHERE:
+    """Return the conditions that select the records known in a sphere; empty for `None`."""
+    if sphere is None:
         return ()
     if sphere == COMMON:
         return (AnyOf((Missing("sphere"), OneOf("sphere", (COMMON, SHARED)))),)
@@ -111,9 +111,9 @@ def sphere_conditions(sphere: str | None) -> tuple[Condition, ...]:
 
 
 def knows(sphere: str | None, lies_in: str) -> bool:
-    """Return whether `sphere_conditions(sphere)` selects a record that lies in `lies_in`.
+    """Return whether a record that lies in `lies_in` is known in a sphere.
 
     >>> knows(COMMON, "@luna"), knows("@luna", COMMON), knows("@luna", SHARED), knows(None, "@luna")
     (False, False, True, True)
     """
-    return sphere is EVERY_SPHERE or lies_in in (sphere, SHARED)
+    return sphere is None or lies_in in (sphere, SHARED)

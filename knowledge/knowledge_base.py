@@ -12,15 +12,7 @@ from souffleur.errors import NotFoundError
 from souffleur.knowledge import undo
 from souffleur.knowledge.decay import by_age, effective, near_expiries
 from souffleur.knowledge.forgetting.request import Doubt, JudgeDoubt, doubts_of
-from souffleur.knowledge.identity import (
-    COMMON,
-    EVERY_SPHERE,
-    EVERYBODY,
-    check_id,
-    knows,
-    sphere_conditions,
-    user_conditions,
-)
+from souffleur.knowledge.identity import COMMON, check_id, knows, sphere_conditions, user_conditions
 from souffleur.knowledge.memory import NARRATIVE, Category, Due, Memories, Memory, MemoryState
 from souffleur.knowledge.operation import (
     Actor,
@@ -243,9 +235,9 @@ class KnowledgeBase:
         Raises NotFoundError if this user has no such entry, UndoError if it was refused or undone
         already, or if a later change depends on it.
         """
-        owner = user_id if user_id is EVERYBODY else check_id(user_id)
+        owner = user_id if user_id is None else check_id(user_id)
         entry = await self.journal.entry(entry_id)
-        if owner not in {EVERYBODY, entry.user_id}:
+        if owner not in {None, entry.user_id}:
             raise NotFoundError(f"there is no ledger entry with the id {entry_id!r}")
         async with self.alone(entry.user_id):
             current = {id: await self.get(id, user_id=entry.user_id) for id in entry.memory_ids}
@@ -357,9 +349,9 @@ class KnowledgeBase:
         Raises NotFoundError if this user has no such memory, UnreadableError if the record is
         invalid.
         """
-        owner = user_id if user_id is EVERYBODY else check_id(user_id)
+        owner = user_id if user_id is None else check_id(user_id)
         found = await self.memories.get([memory_id] if is_id(memory_id) else [])
-        if not found or owner not in {EVERYBODY, found[0].payload.get("user_id")}:
+        if not found or owner not in {None, found[0].payload.get("user_id")}:
             raise NotFoundError(f"there is no memory with the id {memory_id!r}")
         return to_memory(found[0])
 
@@ -369,7 +361,7 @@ class KnowledgeBase:
         memories = to_memories(await self.memories.get(memory_ids))
         return [m for m in memories if m.user_id == user_id and m.state is MemoryState.ACTIVE]
 
-    async def count(self, *, user_id: str | None = EVERYBODY, agent_id: str | None = None) -> int:
+    async def count(self, *, user_id: str | None = None, agent_id: str | None = None) -> int:
         """Return the number of memories of a user, or learned by a persona, in any state."""
         learned = (has("agent_id", check_id(agent_id, "agent_id")),) if agent_id is not None else ()
         return await self.memories.count(Filter((*user_conditions(user_id), *learned)))
@@ -395,7 +387,7 @@ class KnowledgeBase:
         category: str | None = None,
         kind: str | None = None,
         now: datetime | None = None,
-        sphere: str | None = EVERY_SPHERE,
+        sphere: str | None = None,
     ) -> Memories:
         """Return the memories of a user (`None`: of all users), oldest first.
 
@@ -517,12 +509,12 @@ class KnowledgeBase:
         for recalls, ids in alike.items():
             await self.memories.merge_payload(ids, {"recalls": recalls})
 
-    async def recover(self, user_id: str | None = EVERYBODY) -> int:
+    async def recover(self, user_id: str | None = None) -> int:
         """Finish the verdicts that a crash interrupted; return their number.
 
-        Use `EVERYBODY` only while nobody else writes: at the start, or in a command of its own.
+        Use `None` only while nobody else writes: at the start, or in a command of its own.
         """
-        if user_id is EVERYBODY:
+        if user_id is None:
             return await self.writer.finish()
         async with self.alone(user_id):
             return await self.writer.finish(user_id)

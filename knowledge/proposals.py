@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pydantic import TypeAdapter, ValidationError
 
 from souffleur.errors import InputError, NotFoundError, UndoError
-from souffleur.knowledge.identity import COMMON, EVERYBODY, check_id
+from souffleur.knowledge.identity import COMMON, check_id
 from souffleur.knowledge.memory import Memory, MemoryState, Speaker
 from souffleur.knowledge.operation import (
     Actor,
@@ -81,7 +81,7 @@ async def decline(knowledge: "KnowledgeBase", entry_id: str, *, user_id: str) ->
 
 
 async def lapse(
-    knowledge: "KnowledgeBase", now: datetime, *, user_id: str | None = EVERYBODY
+    knowledge: "KnowledgeBase", now: datetime, *, user_id: str | None = None
 ) -> LedgerEntries:
     """End the proposals that were not answered in time; return their entries.
 

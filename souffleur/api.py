@@ -29,7 +29,7 @@ from souffleur.errors import (
     UndoError,
 )
 from souffleur.knowledge import erasure, proposals
-from souffleur.knowledge.identity import EVERY_SPHERE, PERSONAS, check_id, own_sphere
+from souffleur.knowledge.identity import PERSONAS, check_id, own_sphere
 from souffleur.knowledge.memory import Category, Kind, Memories, Memory, MemoryState
 from souffleur.knowledge.operation import (
     Actor,
@@ -609,7 +609,7 @@ class Souffleur:
         try:
             return [(await self.knowledge.get(query, user_id=user_id)).id]
         except NotFoundError:
-            everything = Query(user_id, shorten(query), now, sphere=EVERY_SPHERE, limit=20)
+            everything = Query(user_id, shorten(query), now, sphere=None, limit=20)
             hits = await self.knowledge.current.search(everything)
             return [hit.memory.id for hit in hits if hit.relevance >= CLEARLY_MEANT]
 
@@ -1200,7 +1200,7 @@ class Souffleur:
         """Return who reads, and the sphere to read: every sphere if no persona is named."""
         named = "default" if agent_id is None else check_id(agent_id, "agent_id")
         persona, sphere = await self._who(check_id(user_id), named)
-        return persona, EVERY_SPHERE if agent_id is None else sphere
+        return persona, None if agent_id is None else sphere
 
     def _moment(self, at: Moment | None, persona: Persona) -> datetime:
         return moment(at, now=self.clock(), zone=persona.zone)

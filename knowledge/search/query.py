@@ -6,14 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
-from souffleur.knowledge.identity import (
-    COMMON,
-    EVERY_SPHERE,
-    check_id,
-    knows,
-    sphere_conditions,
-    user_conditions,
-)
+from souffleur.knowledge.identity import COMMON, check_id, knows, sphere_conditions, user_conditions
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory, MemoryState
 from souffleur.knowledge.store.engine.collection import Between, Condition, Filter, Is, OneOf
 from souffleur.knowledge.store.labels import has, has_any
@@ -245,7 +238,7 @@ class Wanted:
     """Of one of these categories; if empty, any but episodes and portraits."""
     agent_id: str | None = None
     """Learned by this persona."""
-    sphere: str | None = EVERY_SPHERE
+    sphere: str | None = None
     """Known in this sphere."""
     since: datetime | None = None
     """Learned at or after this time."""

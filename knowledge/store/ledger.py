@@ -13,7 +13,7 @@ from threading import RLock
 from typing import Any, TypeVar
 
 from souffleur.errors import NotFoundError
-from souffleur.knowledge.identity import EVERYBODY, sphere_conditions, user_conditions
+from souffleur.knowledge.identity import sphere_conditions, user_conditions
 from souffleur.knowledge.operation import LedgerEntry, Recorded, Said, derive_id, is_id
 from souffleur.knowledge.session import USUAL, Session, WindowRule
 from souffleur.knowledge.store.codecs import (
@@ -142,7 +142,7 @@ class Journal:
         self,
         *,
         state: TurnState | None = None,
-        user_id: str | None = EVERYBODY,
+        user_id: str | None = None,
         limit: int | None = None,
         after: int = 0,
     ) -> list[Turn]:
@@ -286,7 +286,7 @@ class Journal:
         await self.collection.merge_payload([entry.id], payload)
 
     async def drop_words(
-        self, before: datetime, fields: Payload, user_id: str | None = EVERYBODY
+        self, before: datetime, fields: Payload, user_id: str | None = None
     ) -> int:
         """Replace the words of entries that changed nothing (SKIPs and refusals) with `fields`.
 
@@ -299,7 +299,7 @@ class Journal:
         await self.collection.merge_payload(due, {**fields, "expunged": True, "gone": True})
         return len(due)
 
-    async def unsettled(self, user_id: str | None = EVERYBODY) -> list[list[LedgerEntry]]:
+    async def unsettled(self, user_id: str | None = None) -> list[list[LedgerEntry]]:
         """Return the verdicts that are written and not fully applied, in order.
 
         Incompletely written verdicts are deleted first. A verdict with an entry that cannot be read
@@ -326,7 +326,7 @@ class Journal:
 
     async def entries(
         self,
-        user_id: str | None = EVERYBODY,
+        user_id: str | None = None,
         *,
         memory_id: str | None = None,
         turn_id: str | None = None,

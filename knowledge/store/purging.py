@@ -6,7 +6,7 @@ after a year.
 
 from datetime import datetime, timedelta
 
-from souffleur.knowledge.identity import EVERYBODY, user_conditions
+from souffleur.knowledge.identity import user_conditions
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.operation import WORDLESS
@@ -18,7 +18,7 @@ TOMBSTONE_KEPT_FOR = timedelta(days=365)
 
 
 async def find_purgeable(
-    knowledge: KnowledgeBase, now: datetime, *, user_id: str | None = EVERYBODY
+    knowledge: KnowledgeBase, now: datetime, *, user_id: str | None = None
 ) -> list[Memory]:
     """Return the memories forgotten over a year ago and not changed since, the oldest first."""
     late = (
@@ -50,9 +50,7 @@ async def purge(knowledge: KnowledgeBase, memory: Memory) -> list[str]:
     return ids
 
 
-async def purge_idle(
-    knowledge: KnowledgeBase, now: datetime, *, user_id: str | None = EVERYBODY
-) -> int:
+async def purge_idle(knowledge: KnowledgeBase, now: datetime, *, user_id: str | None = None) -> int:
     """Erase the words of entries over a year old that changed nothing; return their number."""
     return await knowledge.journal.drop_words(now - TOMBSTONE_KEPT_FOR, WORDLESS, user_id)
 

@@ -6,8 +6,6 @@ from functools import partial
 
 from souffleur.knowledge.identity import (
     COMMON,
-    EVERY_SPHERE,
-    EVERYBODY,
     check_id,
     own_sphere,
     sphere_conditions,
@@ -124,7 +122,7 @@ class Sessions:
                 users.add(session.user_id)
         return users
 
-    async def waiting_segments(self, user_id: str | None = EVERYBODY) -> list[Segment]:
+    async def waiting_segments(self, user_id: str | None = None) -> list[Segment]:
         """Return the segments that wait to be summarised, in order of time."""
         waits = Is("state", SegmentState.WAITING)
         found = await self._all(Is("type", "segment"), waits, *user_conditions(user_id))
@@ -145,7 +143,7 @@ class Sessions:
         user_id: str,
         *,
         session_id: str | None = None,
-        sphere: str | None = EVERY_SPHERE,
+        sphere: str | None = None,
         limit: int = SEGMENTS_LOOKED_AT,
     ) -> list[Segment]:
         """Return the latest segments of a user, newest first."""
@@ -215,7 +213,7 @@ class Sessions:
 
     async def unembedded(
         self,
-        user_id: str | None = EVERYBODY,
+        user_id: str | None = None,
         *,
         limit: int,
         withheld: AbstractSet[Group] = NEVER_KEPT,
@@ -224,7 +222,7 @@ class Sessions:
         page, _ = await self._collection.scroll(_unembedded(user_id), limit=limit)
         return read_each(page, masked_reader(withheld))
 
-    async def count_unembedded(self, user_id: str | None = EVERYBODY) -> int:
+    async def count_unembedded(self, user_id: str | None = None) -> int:
         """Return the number of turns that are not embedded yet."""
         return await self._collection.count(_unembedded(user_id))
 

@@ -20,7 +20,7 @@ from souffleur.knowledge.forgetting.topic import (
     subject_of,
     words_of,
 )
-from souffleur.knowledge.identity import EVERYBODY, check_id, user_conditions
+from souffleur.knowledge.identity import check_id, user_conditions
 from souffleur.knowledge.memory import NARRATIVE, Frozen, Memory, MemoryState
 from souffleur.knowledge.operation import Actor, LedgerEntry, derive_id
 from souffleur.knowledge.search.words import encode_document
@@ -256,7 +256,7 @@ class Removals:
         doubtful = [line for one in traces if one.why == MAY_TELL for line in one.lines]
         return subject.model_copy(update={"contents": (*subject.contents, *doubtful)})
 
-    async def waiting(self, user_id: str | None = EVERYBODY) -> list[Removal]:
+    async def waiting(self, user_id: str | None = None) -> list[Removal]:
         """Return the orders that are not carried out."""
         must = (Is("type", "removal"), Is("applied", False), *user_conditions(user_id))
         return read_each(await read_all(self._journal.collection, Filter(must)), to_order)

@@ -12,7 +12,6 @@ from souffleur.api import Souffleur
 from souffleur.cast import Cast
 from souffleur.errors import FileError
 from souffleur.integrations.importers.files import ImportSource, source_of, temporary_file
-from souffleur.knowledge.identity import EVERY_SPHERE
 from souffleur.knowledge.memory import Category, Kind, MemoryState
 from souffleur.knowledge.operation import Importance, LedgerEntry
 from souffleur.knowledge.people import Person, PersonaCard, sphere_of
@@ -252,7 +251,7 @@ async def list_memories(
 async def _sphere(memory: Souffleur, whose: Whose) -> str | None:
     """Return the sphere in which a persona knows things; every sphere if no persona is named."""
     if whose.agent_id is None:
-        return EVERY_SPHERE
+        return None
     _, card = await memory.knowledge.people.find(whose.user_id, whose.agent_id)
     return sphere_of(card)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from loguru import logger
 
 from souffleur.errors import NotFoundError, OutageError, StoreError, is_outage
-from souffleur.knowledge.identity import COMMON, EVERY_SPHERE, SHARED, knows
+from souffleur.knowledge.identity import COMMON, SHARED, knows
 from souffleur.knowledge.memory import Category, Memories, Memory, MemoryState
 from souffleur.knowledge.portrait_rule import PortraitStatus, why_due
 from souffleur.knowledge.session import Segment, SegmentState
@@ -93,7 +93,7 @@ class Summaries:
         """
         knowledge = self._knowledge.current
         episodes = await knowledge.list(user_id, category=Category.EPISODE)
-        portraits = await knowledge.portraits(user_id, EVERY_SPHERE)
+        portraits = await knowledge.portraits(user_id, None)
         spheres = {one.sphere for one in (*episodes, *portraits) if one.sphere != SHARED}
         found = []
         for sphere in sorted({COMMON} | spheres):

@@ -8,7 +8,6 @@ import pytest
 
 from souffleur.agents.model.chat import Request
 from souffleur.api import Souffleur
-from souffleur.knowledge.identity import EVERY_SPHERE
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind, Refusal, Share
@@ -260,6 +259,6 @@ async def test_a_turn_reads_what_portraits_are_due_from_once(stage: Stage) -> No
     unused: Any = None
     await Summaries(watched, unused, unused, pause=1.0, clock=stage.memory.clock).run("ann")
     episodes = await knowledge.list("ann", category=Category.EPISODE)
-    portraits = await knowledge.portraits("ann", EVERY_SPHERE)
+    portraits = await knowledge.portraits("ann", None)
     assert len({one.sphere for one in portraits}) == 3
     assert 0 < counted.read <= len(episodes) + len(portraits)

@@ -9,7 +9,6 @@ from itertools import combinations
 
 from souffleur.api import Souffleur
 from souffleur.knowledge import decay
-from souffleur.knowledge.identity import EVERY_SPHERE
 from souffleur.knowledge.memory import Category, Due, Kind, Memory, MemoryState
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.search.memories import browse
@@ -152,7 +151,7 @@ async def _searched(memory: Souffleur, wanted: Wanted, text: str) -> list[Memory
         text,
         memory.clock(),
         agent_id=wanted.agent_id,
-        sphere=EVERY_SPHERE,
+        sphere=None,
         limit=MAX_FOUND,
         categories=wanted.categories,
         scope=(Scope.MEMORIES,),

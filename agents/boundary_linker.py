@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.fields import Handle, Many, Remark, Shown, by_handle
 from souffleur.agents.task import Context, Task, ask_task
-from souffleur.knowledge.boundaries import BoundaryTask, pair_mark
 from souffleur.knowledge.identity import reading_sphere
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import (
@@ -22,6 +21,7 @@ from souffleur.knowledge.operation import (
     Verdict,
     derive_id,
 )
+from souffleur.knowledge.pairs import BoundaryTask, pair_mark
 from souffleur.knowledge.text.plain import single_line
 from souffleur.prompts import render
 

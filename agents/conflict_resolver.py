@@ -14,7 +14,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 from souffleur.agents.brief import clock
 from souffleur.agents.fields import Handle, Many, Remark, Shown, Since, by_handle, starts
 from souffleur.agents.task import Answered, Brief, Context, Task, ask_task
-from souffleur.knowledge.conflict_sets import ConflictSet, conflict_entry_id, conflict_verdict_id
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory, MemoryState, Speaker
 from souffleur.knowledge.operation import (
@@ -25,6 +24,7 @@ from souffleur.knowledge.operation import (
     Skip,
     Verdict,
 )
+from souffleur.knowledge.pairs import ConflictSet, conflict_entry_id, conflict_verdict_id
 from souffleur.knowledge.store.codecs import fingerprint
 from souffleur.knowledge.text.plain import single_line
 from souffleur.prompts import render

@@ -272,7 +272,7 @@ class Memory(Frozen):
     relations: tuple[Relation, ...] = ()
     """Links to other memories."""
     judged: tuple[str, ...] = ()
-    """Of a boundary: what it was judged against, see `upkeep.boundaries`."""
+    """Of a boundary: what it was judged against, see `pairs.pair_mark`."""
     state: MemoryState = MemoryState.ACTIVE
     """Only `active` ones are read by default."""
     evidence: tuple[Evidence, ...] = ()

@@ -257,7 +257,7 @@ class Guard(Frozen):
     released: tuple[str, ...] = ()
     """The ids of memories that it is no longer linked with."""
     judged: tuple[str, ...] = ()
-    """What it was judged against now, see `upkeep.boundaries`."""
+    """What it was judged against now, see `pairs.pair_mark`."""
 
 
 class Edit(Frozen):

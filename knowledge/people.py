@@ -1,6 +1,6 @@
-"""People: the display names of users and personas, and a user's time zone and language.
+"""People: names, time zone and language of users, names of personas, and users' preferences.
 
-Each is one record of the journal, which also contains all former versions. Pure.
+Each is one record of the journal; that of a user or persona contains all former versions. Pure.
 """
 
 from collections.abc import Mapping, Sequence
@@ -193,3 +193,75 @@ def next_version(old: Introduced, fields: Mapping[str, str | None], now: datetim
 
 def _former(now: str | None, before: Sequence[str | None]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in before if name and name != now))
+
+
+class Preferences(Frozen):
+    """A user's settings of the memory."""
+
+    user_id: str
+    """The id that the host gave."""
+    memory: bool = True
+    """Whether the memory is on. While it is off, nothing is read, stored, judged or faded; stored
+    records stay, and waiting turns go on waiting."""
+    auto_extract: bool | None = None
+    """Whether changes by a model are carried out at once; if not, they wait to be confirmed. `None`
+    means as in the settings."""
+    show_references: bool | None = None
+    """Whether recalls list the whispered memories: `Recall.references`. `None` means as in the
+    settings."""
+    incognito: bool = False
+    """Whether every turn is incognito: neither read nor stored. Earlier turns are judged."""
+    since: AwareDatetime | None = None
+    """The time of the last change; `None` if the user has set nothing yet."""
+
+    @property
+    def keeps_out(self) -> bool:
+        """Whether nothing may be whispered to replies, and no turn stored."""
+        return self.incognito or not self.memory
+
+
+@lru_cache(maxsize=IDS_KNOWN)
+def preferences_id(user_id: str) -> str:
+    """Return the id of the point of a user's preferences."""
+    return derive_id("preferences", user_id)
+
+
+def preferences_point(preferences: Preferences) -> Point:
+    """Return the point in which preferences are stored."""
+    payload = {**preferences.model_dump(mode="json"), "type": "preferences"}
+    return Point(preferences_id(preferences.user_id), payload)
+
+
+def to_preferences(point: Point) -> Preferences:
+    """Return the preferences of a point. Raises UnreadableError."""
+    return read(point, Preferences, derived={"type"})
+
+
+def changed(old: Preferences, fields: Mapping[str, bool | None], now: datetime) -> Preferences:
+    """Return the preferences with these fields; `None` leaves a field as it is.
+
+    Returns `old` if nothing changes. Raises SettingsError for a value that is not a boolean.
+    """
+    given = {key: value for key, value in fields.items() if value is not None}
+    try:
+        new = Preferences.model_validate({**old.model_dump(), **given}, strict=True)
+    except ValidationError as error:
+        raise SettingsError(f"these preferences are invalid: {describe_faults(error)}") from None
+    return old if new == old else new.model_copy(update={"since": now})
+
+
+def what_is_off(chosen: Preferences) -> Preferences | None:
+    """Return only the parts that a user has turned off; `None` if there are none.
+
+    >>> what_is_off(Preferences(user_id="ann", memory=False, show_references=True)).memory
+    False
+    >>> what_is_off(Preferences(user_id="ann", show_references=True)) is None
+    True
+    """
+    off = Preferences(
+        user_id=chosen.user_id,
+        memory=chosen.memory,
+        auto_extract=chosen.auto_extract and None,
+        incognito=chosen.incognito,
+    )
+    return None if off == Preferences(user_id=chosen.user_id) else off

@@ -32,9 +32,9 @@ from souffleur.knowledge.operation import (
     Verdict,
     is_id,
 )
+from souffleur.knowledge.people import Preferences, preferences_id, to_preferences
 from souffleur.knowledge.plan import NO_MODELS, PlanContext, needs_confirmation, plan
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.preferences import Preferences, preferences_id, to_preferences
 from souffleur.knowledge.privacy.groups import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.secrets import mask
 from souffleur.knowledge.search.embedder import Embedder

@@ -32,8 +32,11 @@ if TYPE_CHECKING:
     from souffleur.faces import BlockingSouffleur as BlockingSouffleur
     from souffleur.knowledge.memory import Category as Category, Kind as Kind, Memory as Memory
     from souffleur.knowledge.operation import LedgerEntry as LedgerEntry
-    from souffleur.knowledge.people import Person as Person, PersonaCard as PersonaCard
-    from souffleur.knowledge.preferences import Preferences as Preferences
+    from souffleur.knowledge.people import (
+        Person as Person,
+        PersonaCard as PersonaCard,
+        Preferences as Preferences,
+    )
     from souffleur.knowledge.search.query import Found as Found, Scope as Scope
     from souffleur.notices import Notice as Notice
     from souffleur.recall.compose import Recall as Recall
@@ -63,7 +66,7 @@ _HOMES = {
     "Notice": "souffleur.notices",
     "Person": "souffleur.knowledge.people",
     "PersonaCard": "souffleur.knowledge.people",
-    "Preferences": "souffleur.knowledge.preferences",
+    "Preferences": "souffleur.knowledge.people",
     "Recall": "souffleur.recall.compose",
     "Receipt": "souffleur.service.intake",
     "RemoteError": "souffleur.errors",

@@ -49,8 +49,7 @@ from souffleur.knowledge.operation import (
     derive_id,
     is_id,
 )
-from souffleur.knowledge.people import Knows, Language, Person, PersonaCard, sphere_of
-from souffleur.knowledge.preferences import Preferences
+from souffleur.knowledge.people import Knows, Language, Person, PersonaCard, Preferences, sphere_of
 from souffleur.knowledge.privacy.groups import Group
 from souffleur.knowledge.privacy.secrets import without_secret
 from souffleur.knowledge.search.query import CLEARLY_MEANT, Found, Query, Scope

@@ -15,7 +15,7 @@ from souffleur.knowledge.forgetting.subject import Subject, SubjectFinder
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory
 from souffleur.knowledge.operation import Change, LedgerEntry
-from souffleur.knowledge.preferences import preferences_id, preferences_point, what_is_off
+from souffleur.knowledge.people import preferences_id, preferences_point, what_is_off
 from souffleur.knowledge.store.codecs import kind_of, to_memories
 from souffleur.knowledge.store.engine.collection import (
     Collection,

@@ -26,9 +26,15 @@ from souffleur.knowledge.forgetting.request import find_hidden
 from souffleur.knowledge.identity import user_conditions
 from souffleur.knowledge.memory import Frozen
 from souffleur.knowledge.operation import LedgerEntry, entry_id, is_id
-from souffleur.knowledge.people import Person, PersonaCard, person_id, persona_id
+from souffleur.knowledge.people import (
+    Person,
+    PersonaCard,
+    Preferences,
+    person_id,
+    persona_id,
+    preferences_id,
+)
 from souffleur.knowledge.policy import POLICIES
-from souffleur.knowledge.preferences import Preferences, preferences_id
 from souffleur.knowledge.session import Segment, Session, segment_id, session_point_id
 from souffleur.knowledge.store import topics
 from souffleur.knowledge.store.codecs import kind_of

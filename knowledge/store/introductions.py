@@ -14,19 +14,17 @@ from souffleur.knowledge.people import (
     Introduced,
     Person,
     PersonaCard,
+    Preferences,
+    changed,
     next_version,
     person_id,
     person_point,
     persona_id,
     persona_point,
-    to_person,
-    to_persona,
-)
-from souffleur.knowledge.preferences import (
-    Preferences,
-    changed,
     preferences_id,
     preferences_point,
+    to_person,
+    to_persona,
     to_preferences,
 )
 from souffleur.knowledge.privacy.secrets import find_secret

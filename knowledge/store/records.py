@@ -11,9 +11,8 @@ from souffleur.errors import UnreadableError
 from souffleur.knowledge import decay
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
-from souffleur.knowledge.people import to_person, to_persona
+from souffleur.knowledge.people import to_person, to_persona, to_preferences
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.preferences import to_preferences
 from souffleur.knowledge.store.codecs import (
     embedded_point,
     to_entry,

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from souffleur.knowledge.identity import COMMON, own_sphere
-from souffleur.knowledge.people import persona_id, to_persona
-from souffleur.knowledge.preferences import preferences_id, to_preferences
+from souffleur.knowledge.people import persona_id, preferences_id, to_persona, to_preferences
 from souffleur.knowledge.session import (
     Segment,
     Session,

@@ -12,7 +12,7 @@ from souffleur.cli.tables import show
 
 if TYPE_CHECKING:
     from souffleur.cli.memory import Memory
-    from souffleur.knowledge.preferences import Preferences
+    from souffleur.knowledge.people import Preferences
     from souffleur.knowledge.store.introductions import UserSummary
 
 

@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING
 
 from souffleur.agents.reviewer import review_id
 from souffleur.knowledge import grouping
-from souffleur.knowledge.boundaries import BoundaryTask, find_tasks
-from souffleur.knowledge.conflict_sets import ConflictSet, find_conflict_sets, users_with_candidates
 from souffleur.knowledge.memory import NARRATIVE, Category, Due, Memory, MemoryState
 from souffleur.knowledge.operation import Delete, LedgerEntry, entry_id
+from souffleur.knowledge.pairs import (
+    BoundaryTask,
+    ConflictSet,
+    find_boundary_tasks,
+    find_conflict_sets,
+    users_with_candidates,
+)
 from souffleur.knowledge.store.runs import run_log
 from souffleur.service.run import RunItem, RunOptions, RunResult, item_for, side_by_side
 
@@ -164,7 +169,7 @@ async def run_boundaries(
     """
     work: defaultdict[str, list[BoundaryTask]] = defaultdict(list)
     known = await knowledge.list(options.user_id, now=options.now)
-    for task in find_tasks([one for one in known if one.user_id not in options.resting]):
+    for task in find_boundary_tasks([one for one in known if one.user_id not in options.resting]):
         work[task.boundaries[0].user_id].append(task)
     due = sum(len(task.boundaries) for mine in work.values() for task in mine)
     result = RunResult("boundaries", options, due=due)

@@ -23,7 +23,6 @@ from souffleur.agents.model.chat import Chat, Reply, Request
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.agents.task import Context
 from souffleur.errors import AnswerError, EndpointError
-from souffleur.knowledge.conflict_sets import ConflictSet, conflict_verdict_id, find_conflict_sets
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Evidence, Memory, MemoryState, Speaker
 from souffleur.knowledge.operation import (
@@ -39,6 +38,7 @@ from souffleur.knowledge.operation import (
     Skip,
     derive_id,
 )
+from souffleur.knowledge.pairs import ConflictSet, conflict_verdict_id, find_conflict_sets
 from souffleur.knowledge.search.query import Query
 from souffleur.knowledge.store.ledger import Journal
 from souffleur.prompts import LANGUAGES, render, stamp

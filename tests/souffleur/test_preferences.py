@@ -7,7 +7,7 @@ import pytest
 
 from souffleur.api import Souffleur
 from souffleur.errors import MemoryOffError, SettingsError
-from souffleur.knowledge.preferences import Preferences
+from souffleur.knowledge.people import Preferences
 from souffleur.knowledge.turn import Turn, TurnState, turn_point_id
 from souffleur.recall.compose import Recall
 from souffleur.service.run import RunOptions

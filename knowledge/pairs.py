@@ -1,14 +1,18 @@
-"""Conflict sets: memories of one kind on one subject that may contradict each other."""
+"""Pairs of memories that a model has not judged yet in their current wording.
+
+A conflict set is a memory and others of its kind that may contradict it. A boundary task has
+boundaries and memories that they may speak of.
+"""
 
 import asyncio
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from souffleur.knowledge.identity import reading_sphere, sphere_conditions, user_conditions
-from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Category, Memory, MemoryState
+from souffleur.knowledge.identity import SHARED, reading_sphere, sphere_conditions, user_conditions
+from souffleur.knowledge.memory import NARRATIVE, Category, Kind, Memory, MemoryState
 from souffleur.knowledge.operation import derive_id, entry_id
 from souffleur.knowledge.search.query import INSTANT, expired_conditions
 from souffleur.knowledge.search.words import encode_query
@@ -26,6 +30,9 @@ from souffleur.knowledge.store.engine.collection import (
 from souffleur.knowledge.store.labels import has, has_any
 from souffleur.knowledge.text.match import normalize_text
 
+if TYPE_CHECKING:
+    from souffleur.knowledge.knowledge_base import KnowledgeBase
+
 NEAR_RIVAL = 0.4
 """Minimum cosine of possible contradictions, as a fraction of the way from the floor to 1.
 
@@ -42,6 +49,15 @@ _MEMORIES_PER_REQUEST = 16
 """Number of memories in one request; the event loop runs between requests."""
 
 
+MAX_MEMORIES = 40
+"""Maximum memories in one request."""
+MAX_BOUNDARIES = 10
+"""Maximum boundaries in one request."""
+
+_NEVER_JUDGED = {*NARRATIVE, Category.SYSTEM}
+_MARK_LENGTH = 8
+
+
 @dataclass(frozen=True)
 class ConflictSet:
     """A memory, and others that may contradict it."""
@@ -52,7 +68,7 @@ class ConflictSet:
 
 
 async def users_with_candidates(
-    knowledge: KnowledgeBase, now: datetime, since: datetime | None, user_id: str | None = None
+    knowledge: "KnowledgeBase", now: datetime, since: datetime | None, user_id: str | None = None
 ) -> list[str]:
     """Return the users with a memory that `find_conflict_sets` looks at, sorted.
 
@@ -62,7 +78,7 @@ async def users_with_candidates(
 
 
 async def find_conflict_sets(
-    knowledge: KnowledgeBase, user_id: str, now: datetime, since: datetime | None
+    knowledge: "KnowledgeBase", user_id: str, now: datetime, since: datetime | None
 ) -> list[ConflictSet]:
     """Return the sets of a user's memories that may contradict each other, each pair once.
 
@@ -97,7 +113,7 @@ def conflict_entry_id(one: Memory, other: Memory) -> str:
 
 
 async def _fresh(
-    knowledge: KnowledgeBase, user_id: str | None, now: datetime, since: datetime | None
+    knowledge: "KnowledgeBase", user_id: str | None, now: datetime, since: datetime | None
 ) -> list[Memory]:
     allowed = _allowed(now, *user_conditions(user_id))
     made = [Between("created_at", low=since)] if since else []
@@ -111,7 +127,7 @@ async def _fresh(
     return sorted(found.values(), key=lambda one: (one.created_at, one.id), reverse=True)
 
 
-async def _renewed(knowledge: KnowledgeBase, user_id: str | None, since: datetime) -> set[str]:
+async def _renewed(knowledge: "KnowledgeBase", user_id: str | None, since: datetime) -> set[str]:
     """Return the ids of memories whose words or state changed since, according to the ledger."""
     must = (Is("type", "entry"), Between("at", low=since), *user_conditions(user_id))
     entries = await read_all(knowledge.journal.collection, Filter(must))
@@ -126,7 +142,7 @@ def _is_renewed(change: dict[str, Any]) -> bool:
 
 
 async def _near(
-    knowledge: KnowledgeBase, batch: Sequence[Memory], now: datetime
+    knowledge: "KnowledgeBase", batch: Sequence[Memory], now: datetime
 ) -> list[list[Memory]]:
     """Return, for each memory, those that share a name with it or are near, the nearest first."""
     points = await knowledge.memories.get([memory.id for memory in batch], vectors=True)
@@ -186,7 +202,7 @@ def _names(memory: Memory) -> set[str]:
 
 
 async def _unjudged(
-    knowledge: KnowledgeBase, memory: Memory, others: Sequence[Memory]
+    knowledge: "KnowledgeBase", memory: Memory, others: Sequence[Memory]
 ) -> list[Memory]:
     entries = {other.id: conflict_entry_id(memory, other) for other in others}
     judged = {p.id for p in await knowledge.journal.collection.get(list(entries.values()))}
@@ -221,3 +237,66 @@ def _holds(memory: Memory, now: datetime) -> bool:
         and all(end is None or end > now for end in ends)
         and (memory.valid_from is None or memory.valid_from <= now)
     )
+
+
+@dataclass(frozen=True)
+class BoundaryTask:
+    """Boundaries of one user, and memories that none of them was judged against."""
+
+    boundaries: tuple[Memory, ...]
+    """Boundaries that one persona learned, in one sphere."""
+    memories: tuple[Memory, ...]
+    """Memories in one sphere."""
+
+
+def pair_mark(boundary: Memory, memory: Memory) -> str:
+    """Return the mark that a boundary keeps of a memory that it was judged against.
+
+    Rewording either changes the mark, so that the two are judged again.
+    """
+    wordings = fingerprint(boundary.content), fingerprint(memory.content)
+    return derive_id("guards", memory.id, *wordings)[:_MARK_LENGTH]
+
+
+def is_judged(boundary: Memory, memory: Memory) -> bool:
+    """Return whether a boundary was judged against a memory as both are worded."""
+    return pair_mark(boundary, memory) in boundary.judged
+
+
+def find_boundary_tasks(memories: Iterable[Memory]) -> list[BoundaryTask]:
+    """Return the tasks among active memories; each unjudged pair is in one task."""
+    each: defaultdict[str, list[Memory]] = defaultdict(list)
+    for memory in memories:
+        if memory.category not in _NEVER_JUDGED:
+            each[memory.user_id].append(memory)
+    return [task for mine in each.values() for task in _boundary_tasks_of(mine)]
+
+
+def _boundary_tasks_of(memories: Sequence[Memory]) -> list[BoundaryTask]:
+    """Return the tasks of one user; boundaries with the same unjudged memories share one."""
+    boundaries = [one for one in memories if one.kind is Kind.BOUNDARY]
+    together: defaultdict[tuple[str, ...], list[Memory]] = defaultdict(list)
+    for boundary in boundaries:
+        unjudged: defaultdict[str, list[str]] = defaultdict(list)
+        for memory in memories:
+            if _is_unjudged(boundary, memory):
+                unjudged[memory.sphere].append(memory.id)
+        for ids in unjudged.values():
+            together[boundary.agent_id, boundary.sphere, *ids].append(boundary)
+    by_id = {memory.id: memory for memory in memories}
+    return [
+        BoundaryTask(
+            tuple(some[at : at + MAX_BOUNDARIES]),
+            tuple(by_id[id] for id in ids[start : start + MAX_MEMORIES]),
+        )
+        for (_, _, *ids), some in together.items()
+        for at in range(0, len(some), MAX_BOUNDARIES)
+        for start in range(0, len(ids), MAX_MEMORIES)
+    ]
+
+
+def _is_unjudged(boundary: Memory, memory: Memory) -> bool:
+    """Return whether both may be whispered in one talk, and their wording was not judged."""
+    met = memory.sphere == boundary.sphere or SHARED in (memory.sphere, boundary.sphere)
+    other = memory.kind is not Kind.BOUNDARY
+    return met and other and not is_judged(boundary, memory)

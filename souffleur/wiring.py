@@ -59,7 +59,7 @@ async def wire(
             from souffleur.telemetry.metrics import Sources
 
             sources = Sources(knowledge, endpoints, times.now, budget, has_model=bool(agents))
-            metrics.watch_over(sources)
+            metrics.sources = sources
         return Parts(
             knowledge,
             agents,

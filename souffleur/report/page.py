@@ -21,7 +21,7 @@ from souffleur.times import to_minute
 
 
 def render(package: str, template: str, **data: object) -> str:
-    """Return a page from a template of `package`, which may use the templates of this one."""
+    """Return the page of a template of `package`; it may include the templates of this package."""
     return _environment(package).get_template(template).render(data)
 
 
@@ -39,7 +39,7 @@ def _environment(package: str) -> Environment:
 
 
 MAX_CURRENT = 200
-"""Maximum number of memories in use that are shown."""
+"""Maximum number of active and pending memories that are shown."""
 MAX_FORMER = 50
 """Maximum number of replaced or archived memories that are shown."""
 
@@ -49,12 +49,11 @@ _FORMER = (MemoryState.SUPERSEDED, MemoryState.ARCHIVED)
 
 @dataclass(frozen=True)
 class Event:
-    """A ledger entry, as far as it concerns one memory."""
+    """A ledger entry of one memory."""
 
     entry: LedgerEntry
     others: tuple[tuple[str, str], ...]
-    """How other words stand to those of the memory, and these words: what it said before, and what
-    other memories that the op changed say."""
+    """Former words of the memory and words of other changed memories, each after its relation."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class Remembered:
     value: float
     """The effective value at the time of the report."""
     events: tuple[Event, ...]
-    """What happened to it, oldest first."""
+    """Its ledger entries, oldest first."""
 
     @property
     def label(self) -> str:
@@ -80,20 +79,17 @@ class Memories:
 
     policy: Policy = COMPANION
     current: tuple[Remembered, ...] = ()
-    """The most valuable ones that are in use or wait for the user's consent."""
+    """The most valuable active and pending memories."""
     current_count: int = 0
     former: tuple[Remembered, ...] = ()
-    """Those that were replaced or archived, the latest first; none that was forgotten."""
+    """The latest replaced and archived memories; forgotten ones are left out."""
     former_count: int = 0
 
 
 async def read_memories(
     knowledge: KnowledgeBase, now: datetime, *, user_id: str | None = None
 ) -> Memories:
-    """Read the memories for a page; nothing is written. Raises StoreError.
-
-    `user_id=None` means all users. What was forgotten is left out, as its words are not for others.
-    """
+    """Read the memories for a page; `user_id=None` means all users. Raises StoreError."""
     policy = knowledge.policy
     current = await knowledge.list(user_id, states=_CURRENT)
     current.sort(key=lambda one: (-effective(one, now, policy), one.id))
@@ -151,13 +147,13 @@ async def _with_history(
 
 
 def _others(entry: LedgerEntry, memory: Memory) -> tuple[tuple[str, str], ...]:
-    told: dict[str, str] = {}
+    found: dict[str, str] = {}
     for change in entry.changes:
         if change.after.id != memory.id:
-            told[change.after.content] = _relation(memory, change.after.id)
+            found[change.after.content] = _relation(memory, change.after.id)
         elif change.before is not None:
-            told[change.before.content] = "formerly"
-    return tuple((how, words) for words, how in told.items() if words != memory.content)
+            found[change.before.content] = "formerly"
+    return tuple((how, words) for words, how in found.items() if words != memory.content)
 
 
 def _relation(memory: Memory, other: str) -> str:
@@ -172,15 +168,15 @@ class Column:
 
     count: int
     span: str
-    """The range that is counted in it."""
+    """The range of values or times that it counts."""
     label: str
-    """The label under it; empty if there is no room."""
+    """The label below it; may be empty."""
 
 
 def to_html(
     quality: Quality, memories: Memories | None = None, *, title: str, zone: ZoneInfo
 ) -> str:
-    """Return one page that needs no script, file or network; its times are those of `zone`."""
+    """Return one page without scripts, files or network; its times are in `zone`."""
     state, findings = report.health(quality)
     return render(
         "souffleur.report",
@@ -205,7 +201,7 @@ def to_html(
 
 
 def by_importance(counts: Sequence[int]) -> list[Column]:
-    """Return a column for each bin of the histogram; the last bin has no end.
+    """Return a column for each bin of the histogram; the last bin has no upper limit.
 
     >>> [(one.span, one.label) for one in by_importance([4, 1, 2])]
     [('0 to 0.25', '0'), ('0.25 to 0.5', '0.25'), ('0.5 and more', '0.5+')]
@@ -217,7 +213,7 @@ def by_importance(counts: Sequence[int]) -> list[Column]:
 
 
 def by_day(counts: Sequence[int], start: datetime, zone: tzinfo) -> list[Column]:
-    """Return a column for each 24 hours from `start` on; every fifth has room for its date.
+    """Return a column for each 24 hours from `start` on; every fifth has a label.
 
     >>> from datetime import UTC
     >>> days = by_day([0, 0, 7], datetime(2026, 1, 3, 23, tzinfo=UTC), UTC)

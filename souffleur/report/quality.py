@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from souffleur.knowledge.decay import effective
 from souffleur.knowledge.identity import (
@@ -78,7 +78,7 @@ class Pair:
 
     @classmethod
     def of(cls, one: MemoryRef, other: MemoryRef, cosine: float | None = None) -> "Pair":
-        """Return a pair of two memories, the older one first."""
+        """Return a pair of two memories, the older memory first."""
         first, second = sorted((one, other), key=age)
         return cls(first, second, cosine)
 
@@ -93,16 +93,16 @@ class Failure:
     user_id: str
     """The user; empty for a run over all users."""
     at: datetime | None
-    """When the turn was said or the run began; `None` for portraits and records."""
+    """The time of the turn, or the start of the run; `None` for portraits and records."""
     tries: int
     error: str
     many: int = 1
-    """The number of failures; for a run, all that failed in it."""
+    """The number of failures; for a run, the failed items."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of all model calls that was noted."""
+    """The cost of all recorded model calls."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -115,14 +115,13 @@ class Spending:
     """The cost of a user's model calls on one day."""
 
     day: date
-    """The day on which it was said or decided, in the zone of the report."""
+    """The day of the turn or decision, in the zone of the report."""
     user_id: str
     cost: Cost
 
 
-@dataclass(frozen=True)
-class _Noted:
-    """A cost, and where it was noted."""
+class _Noted(NamedTuple):
+    """A recorded cost."""
 
     user_id: str
     day: date
@@ -137,8 +136,7 @@ def age(one: MemoryRef) -> tuple[datetime, str]:
 def failed_runs(runs: Iterable[RunRecord]) -> Iterator[Failure]:
     """Yield the failures of runs that were not repeated since; `runs` has the newest first.
 
-    Failed items stay due, so a later run of the same name for the same user, or for all users, has
-    tried them again.
+    A later run of the same name, for the same user or for all users, has tried failed items again.
     """
     later: set[tuple[str, str | None]] = set()
     for run in runs:
@@ -388,10 +386,8 @@ class Quality:
     stale: tuple[MemoryRef, ...]
     """Memories unchanged for `STALE_AFTER` and below the value `STALE_BELOW`; the lowest first."""
     never_recalled: tuple[MemoryRef, ...]
-    """Memories older than `UNREAD_AFTER` that were never retrieved; the oldest first.
-
-    Episodes and portraits, whose retrievals are not counted, are left out.
-    """
+    """Memories older than `UNREAD_AFTER` that were never retrieved, without episodes and portraits;
+    the oldest first."""
     contradictions: tuple[Pair, ...]
     """Pairs linked as contradicting each other of which both are still valid."""
     turns: Counts
@@ -399,13 +395,9 @@ class Quality:
     segments: Counts
     """The number of segments by state."""
     waiting_since: datetime | None
-    """When the oldest waiting turn or segment was said."""
+    """The time of the oldest waiting turn or segment."""
     failures: tuple[Failure, ...]
-    """Failures of all kinds.
-
-    These are turns set aside; segments, portraits and runs that failed and will be tried again; and
-    unreadable records.
-    """
+    """Turns set aside, failed segments, portraits and runs, and unreadable records."""
     runs: tuple[RunRecord, ...]
     """The latest runs, newest first; for a user, only the runs for that user alone."""
     verdicts: Counts
@@ -415,7 +407,7 @@ class Quality:
     undone: int
     """The number of ops carried out and undone later."""
     cost: Cost
-    """What judging and the other work of models cost."""
+    """The cost of all model calls."""
     spending: tuple[Spending, ...]
     """The cost by user and day: the latest day first, of a day the dearest first."""
 
@@ -426,12 +418,12 @@ class Quality:
 
     @property
     def is_cut(self) -> bool:
-        """Whether there were too many memories to search the neighbours of each."""
+        """Whether only the neighbours of some memories were searched."""
         return self.compared < self.active
 
     @property
     def waiting(self) -> int:
-        """The number of turns that wait to be judged and segments that wait to be summarised."""
+        """The number of turns waiting for the judge and segments waiting for the summarizer."""
         return self.turns.get(TurnState.PENDING, 0) + self.segments.get(SegmentState.WAITING, 0)
 
 
@@ -445,12 +437,13 @@ async def measure(
 ) -> Quality:
     """Measure the whole store, or one user's part of it; nothing is written.
 
-    The days of its costs begin and end in `zone`. Raises StoreError. Everything is read once, so
-    the time grows with the store, and the words of active memories are kept in memory meanwhile.
+    The days of costs are those of `zone`. Everything is read once, so the time grows with the
+    store; the words of active memories are held in memory. Raises StoreError.
     """
     memories, journal = MemoryCounters(now, knowledge.policy), JournalCounters(zone)
     broken = await _count(knowledge, user_conditions(user_id), memories, journal)
     runs = await _runs(knowledge, user_id)
+    failures = [*broken, *journal.failures, *failed_runs(runs)]
     newest = heapq.nlargest(max_compared, memories.active.values(), key=age)
     return Quality(
         at=now,
@@ -473,12 +466,7 @@ async def measure(
         turns=_sorted(journal.turns),
         segments=_sorted(journal.segments),
         waiting_since=min(journal.waiting, default=None),
-        failures=tuple(
-            sorted(
-                [*broken, *journal.failures, *failed_runs(runs)],
-                key=lambda one: (one.what, one.user_id, one.id),
-            )
-        ),
+        failures=tuple(sorted(failures, key=lambda one: (one.what, one.user_id, one.id))),
         runs=runs[:RUNS_SHOWN],
         verdicts=_sorted(journal.verdicts),
         refusals=_sorted(journal.refusals),
@@ -496,18 +484,21 @@ async def _count(
 ) -> list[Failure]:
     """Count every record that can be read; return the others."""
     broken: list[Failure] = []
+
+    def is_readable(kind: Literal["memories", "journal"], point: Point) -> bool:
+        if why := why_unreadable(kind, point):
+            user_id = str(point.payload.get("user_id", ""))
+            broken.append(Failure("record", point.id, user_id, None, 0, why))
+        return not why
+
     async for page in read_pages(knowledge.memories, Filter(mine), size=READ_AT_ONCE):
         for point in page:
-            if why := why_unreadable("memories", point):
-                broken.append(_broken(point, why))
-            else:
+            if is_readable("memories", point):
                 memories.add(to_memory(point), str(point.payload.get("fingerprint")))
     counted = Filter((*mine, OneOf("type", tuple(journal.handlers))))
     async for page in read_pages(knowledge.journal.collection, counted, size=READ_AT_ONCE):
         for point in page:
-            if why := why_unreadable("journal", point):
-                broken.append(_broken(point, why))
-            else:
+            if is_readable("journal", point):
                 journal.handlers[point.payload["type"]](point)
     return broken
 
@@ -529,39 +520,22 @@ async def _near(
         hits = await collection.search([_neighbours(point) for point in points])
         for point, near in zip(points, hits, strict=True):
             for hit in near:
-                if (
-                    hit.score >= NEAR_DUPLICATE
-                    and _differ(point, hit.point)
-                    and hit.point.id in active
-                ):
-                    both = active[point.id], active[hit.point.id]
-                    found[frozenset((point.id, hit.point.id))] = Pair.of(*both, cosine=hit.score)
+                one, other = active[point.id], active.get(hit.point.id)
+                differs = point.payload["fingerprint"] != hit.point.payload["fingerprint"]
+                if other and differs and hit.score >= NEAR_DUPLICATE:
+                    found[frozenset((one.id, other.id))] = Pair.of(one, other, hit.score)
         await asyncio.sleep(0)
-    return tuple(
-        sorted(
-            found.values(), key=lambda pair: (-(pair.cosine or 0), pair.first.id, pair.second.id)
-        )
+    nearest = sorted(
+        found.values(), key=lambda one: (-(one.cosine or 0), one.first.id, one.second.id)
     )
-
-
-def _broken(point: Point, why: str) -> Failure:
-    return Failure("record", point.id, str(point.payload.get("user_id", "")), None, 0, why)
+    return tuple(nearest)
 
 
 def _neighbours(point: Point) -> VectorSearch:
     sphere = reading_sphere(str(point.payload.get("sphere") or COMMON))
-    mine = Filter(
-        (
-            Is("user_id", point.payload["user_id"]),
-            Is("state", MemoryState.ACTIVE),
-            *sphere_conditions(sphere),
-        )
-    )
+    user, active = Is("user_id", point.payload["user_id"]), Is("state", MemoryState.ACTIVE)
+    mine = Filter((user, active, *sphere_conditions(sphere)))
     return VectorSearch(point.dense or (), mine, NEIGHBOURS_PER_MEMORY + 1)  # it finds itself too
-
-
-def _differ(one: Point, other: Point) -> bool:
-    return bool(one.payload["fingerprint"] != other.payload["fingerprint"])
 
 
 def _sorted(counts: Counter[str]) -> Counts:

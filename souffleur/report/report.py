@@ -17,7 +17,7 @@ MAX_ROWS = 50
 """Maximum rows shown per list; the rest is only counted."""
 LONG_WAIT = timedelta(hours=1)
 HOPELESS_WAIT = timedelta(days=7)
-"""The wait after which it seems that nothing judges at all."""
+"""The wait after which no judge seems to run."""
 
 _REVIEWED = (Due.PROMOTION, Due.REVIEW)
 """Reasons for being due that `souffleur run review` handles; `decay` handles the others."""
@@ -28,13 +28,13 @@ class Status(StrEnum):
 
     OK = "ok"
     WARNING = "warning"
-    """Something needs attention; nothing is lost meanwhile."""
+    """Something needs attention; no memory is lost meanwhile."""
     BROKEN = "broken"
-    """Something is not remembered, and will not be until somebody acts."""
+    """Something is not remembered until somebody acts."""
 
 
 Finding = tuple[Status, str]
-"""A severity, and a sentence that says what to do."""
+"""A severity, and a sentence with advice."""
 
 
 def health(quality: Quality, others: Iterable[Finding] = ()) -> tuple[Status, list[str]]:
@@ -60,10 +60,7 @@ def health(quality: Quality, others: Iterable[Finding] = ()) -> tuple[Status, li
 
 
 def to_json(quality: Quality) -> dict[str, Any]:
-    """Return plain data for a program.
-
-    Of each list of memories it has the count and the first `MAX_ROWS`; of runs, all latest ones.
-    """
+    """Return plain data: of each list of memories the count and the first `MAX_ROWS`."""
     state, findings = health(quality)
     data = {one.name: _plain(getattr(quality, one.name)) for one in fields(quality)}
     data["runs"] = [run.model_dump(mode="json") for run in quality.runs]
@@ -84,7 +81,7 @@ def count(number: int, one: str, several: str = "") -> str:
 
 
 def duration(length: timedelta) -> str:
-    """Return a duration as a person would say it.
+    """Return a duration in words.
 
     >>> [duration(timedelta(seconds=seconds)) for seconds in (0.04, 3.26, 125, 7205, 6e5)]
     ['under 0.1 s', '3.3 s', '2 min 5 s', '2 h 0 min', '6 days']
@@ -100,7 +97,7 @@ def duration(length: timedelta) -> str:
 
 
 def outcome(run: RunRecord) -> str:
-    """Return the result of a run on one line: counts by op, an error, why it ended early."""
+    """Return the result of a run on one line: counts by op, an error, the reason of a stop."""
     ranked = sorted(run.counts.items(), key=lambda item: (-item[1], item[0]))
     done = " · ".join(f"{number:,} {op}" for op, number in ranked if number)
     if "health" in run.data:

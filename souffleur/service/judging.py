@@ -15,7 +15,7 @@ from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.sessions import Sessions
 from souffleur.knowledge.turn import Turn, TurnState
 from souffleur.parts import Parts
-from souffleur.telemetry.log_lines import describe, tell, trace_bug
+from souffleur.telemetry.log_lines import describe, error_record, trace_bug
 
 if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -170,7 +170,7 @@ class Attempts:
         return None
 
     async def _failed(self, turns: Sequence[Turn], error: Exception) -> float | None:
-        text = tell(error)
+        text = error_record(error)
         await self._note_cost(turns[0], error)
         if not await self._endpoints.is_fault_of_request(error):
             if not isinstance(error, OutageError | StoreError):

@@ -21,7 +21,7 @@ from souffleur.errors import (
 )
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.store.runs.run_log import RunRecord
-from souffleur.telemetry.log_lines import describe, tell, trace_bug
+from souffleur.telemetry.log_lines import describe, error_record, trace_bug
 from souffleur.times import lacks_zone
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class RunResult:
         self.outages += is_outage(error)
         if self.outages >= MAX_OUTAGES:
             self.break_off(error)
-        return RunItem(memory, "FAILED", tell(error))
+        return RunItem(memory, "FAILED", error_record(error))
 
     def break_off(self, error: Exception) -> None:
         """Begin nothing more; the rest stays due."""

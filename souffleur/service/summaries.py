@@ -13,7 +13,7 @@ from souffleur.knowledge.identity import COMMON, SHARED, knows
 from souffleur.knowledge.memory import Category, Memories, Memory, MemoryState
 from souffleur.knowledge.portrait_rule import PortraitStatus, why_due
 from souffleur.knowledge.session import Segment, SegmentState
-from souffleur.telemetry.log_lines import describe, tell, trace_bug
+from souffleur.telemetry.log_lines import describe, error_record, trace_bug
 
 if TYPE_CHECKING:
     from souffleur.agents.portrait_writer import ProfileWriter
@@ -163,7 +163,7 @@ class Summaries:
 
     async def _later(self, segment: Segment, error: Exception) -> float:
         pause = self._wait(segment.tries)
-        failed = {"tries": segment.tries + 1, "error": tell(error)}
+        failed = {"tries": segment.tries + 1, "error": error_record(error)}
         at = self._clock() + timedelta(seconds=pause)
         failed_segment = segment.model_copy(update={**failed, "retry_at": at})
         await self._knowledge.sessions.save([failed_segment])
@@ -173,7 +173,7 @@ class Summaries:
     async def _note_outage(self, segment: Segment, error: Exception) -> None:
         """Note why a segment waits; an outage does not count as an attempt."""
         if not isinstance(error, OutageError):
-            noted = segment.model_copy(update={"error": tell(error)})
+            noted = segment.model_copy(update={"error": error_record(error)})
             await self._knowledge.sessions.save([noted])
 
     async def _write_due(self, due: DuePortrait) -> float | None:
@@ -188,7 +188,7 @@ class Summaries:
         except Exception as error:
             if is_outage(error):
                 raise
-            failed = {"tries": status.tries + 1, "error": tell(error)}
+            failed = {"tries": status.tries + 1, "error": error_record(error)}
             at = self._clock() + timedelta(seconds=PORTRAIT_PAUSE)
             await self._knowledge.sessions.save_portrait_status(
                 status.model_copy(update={**failed, "retry_at": at})

@@ -1,8 +1,7 @@
 """Log lines about errors: the user is bound to them, and they hold no word of the talk.
 
-The text of our own errors quotes no talk and no memory, except that of a recording. Any other may,
-so its line tells its type and where it was raised; its text and traceback are a further line of
-level TRACE, which only a host that sets this level sees.
+Our own errors quote neither talk nor memories, except a RecordingError. Any other error may quote
+them, so its line has only the type and the place; text and traceback are logged at level TRACE.
 """
 
 import traceback
@@ -35,10 +34,12 @@ def describe(error: BaseException) -> str:
     return f"{name} in {last.name}, {Path(last.filename).name}:{last.lineno}"
 
 
-def tell(error: BaseException) -> str:
-    """Return an error as it is kept with what failed: that of a recording whole, as it is replayed.
+def error_record(error: BaseException) -> str:
+    """Return the text of an error that is stored with the failed turn or run.
 
-    >>> tell(ValueError("she said: I love tea"))
+    The text of a RecordingError is stored whole, as its talk is a replay.
+
+    >>> error_record(ValueError("she said: I love tea"))
     'ValueError'
     """
     whole = isinstance(error, RecordingError)
@@ -46,7 +47,7 @@ def tell(error: BaseException) -> str:
 
 
 def trace_bug(bound: "Logger", error: BaseException) -> None:
-    """Log the text and traceback of an unexpected error, for whoever wants to see all."""
+    """Log the text and traceback of an unexpected error at level TRACE."""
     if not _is_discreet(error):
         bound.opt(exception=error).trace("the error in full: {}", error)
 

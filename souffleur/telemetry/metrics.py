@@ -1,8 +1,8 @@
-"""Metrics for Prometheus: counts and times of watched work, and the state of the store."""
+"""Metrics for Prometheus: numbers and times of watched work, and the state of the store."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from souffleur.times import Clock, TimeSource
 
 LOOPBACK = "127.0.0.1"
-PATIENCE = 5.0
-"""Seconds that a scrape waits for the store; after that, it shows the former state."""
+SCRAPE_TIMEOUT = 5.0
+"""Seconds that a scrape waits for the store; then it shows the former state."""
 
 Ask = Callable[[Callable[[], Awaitable[None]]], "Future[None]"]
-"""Runs work in the event loop that judges, from a thread that has none."""
+"""Runs a coroutine in the event loop that judges, from another thread."""
 
 QUICK = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.008, 0.012, 0.02, 0.04, 0.08, 0.15)
 """Upper bounds in seconds for work that waits for the store alone."""
@@ -66,39 +66,26 @@ class Metrics:
 
     def __init__(self, times: "TimeSource") -> None:
         self.registry = CollectorRegistry()
-        """Their registry, for hosts that serve it themselves."""
+        """The registry, for hosts that serve it themselves."""
         self.measures = Measures(self.registry, times.steady)
         """The `Watch` that counts."""
-        self._sources: Sources | None = None
+        self.sources: Sources | None = None
+        """The sources of the gauges, set when they are open."""
         self._gauges = Gauges(self.registry)
-        self._alone = Lock()
-
-    def watch_over(self, sources: Sources) -> None:
-        """Read the gauges from these."""
-        self._sources = sources
 
     async def refresh(self) -> None:
         """Read the state of the store; if it is out of reach, the former state stays."""
-        if self._sources is None:
-            return
-        try:
-            state = await read_state(self._sources.knowledge, self._sources.clock())
-            await self._sources.budget.open()
-        except SouffleurError:
-            state = None
-        with self._alone:
-            if state:
-                self._gauges.show(state)
-            self._gauges.show_parts(self._sources, store=state is not None)
+        if self.sources:
+            await self._gauges.read(self.sources)
 
     def text(self) -> str:
         """Return all metrics as Prometheus reads them."""
         return generate_latest(self.registry).decode()
 
     def serve(self, port: int, ask: Ask) -> Callable[[], None]:
-        """Serve them on the loopback; return the function that stops serving.
+        """Serve the metrics on the loopback; return the function that stops serving.
 
-        A port that is taken is told to the host's own logger; memory works without metrics.
+        If the port is taken, a warning is logged, and nothing is served.
         """
         scraped: Any = _Scraped(self.registry, lambda: ask(self.refresh))
         try:
@@ -120,7 +107,7 @@ class Metrics:
 
 
 class _Scraped:
-    """A registry whose gauges are refreshed before it is read, by a thread of the server."""
+    """A registry that refreshes the gauges before a thread of the server reads it."""
 
     def __init__(self, registry: CollectorRegistry, refresh: Callable[[], "Future[None]"]) -> None:
         self._registry = registry
@@ -136,16 +123,16 @@ class _Scraped:
 
     def _renew(self) -> None:
         try:
-            self._refresh().result(PATIENCE)
+            self._refresh().result(SCRAPE_TIMEOUT)
         except (TimeoutError, CancelledError, RuntimeError):  # busy, or the loop is gone
             return
 
 
+@dataclass(frozen=True)
 class _Noted:
-    """Holds the notes about one piece of work."""
+    """The notes about one piece of work."""
 
-    def __init__(self, about: Notes) -> None:
-        self.about = about
+    about: Notes
 
     def note(self, **about: Note) -> None:
         """Add notes."""
@@ -153,7 +140,7 @@ class _Noted:
 
 
 class Measures:
-    """A `Watch`. No user, session or text becomes a label, so their number is bounded."""
+    """A `Watch`. No user, session or text is a label, so the number of labels is limited."""
 
     def __init__(self, registry: CollectorRegistry, steady: Callable[[], float]) -> None:
         """`steady` returns seconds that never jump."""
@@ -180,18 +167,12 @@ class Measures:
             raise
         finally:
             took = max(0.0, self._steady() - began)
-            self._time(what, noted.about, took)
+            if what in self._seconds:
+                seconds, labels = self._seconds[what]
+                each = [_text(noted.about, label) for label in labels]
+                (seconds.labels(*each) if each else seconds).observe(took)
             if count := self._count.get(what):
                 count(noted.about, error)
-
-    def _time(self, what: str, about: Notes, took: float) -> None:
-        seconds = self._seconds.get(what)
-        if what == "engine" and seconds:
-            seconds.labels(_text(about, "collection"), _text(about, "call")).observe(took)
-        elif what == "chat" and seconds:
-            seconds.labels(_text(about, "prompt")).observe(took)
-        elif seconds:
-            seconds.observe(took)
 
     def _recalled(self, about: Notes, error: str) -> None:
         self._counters["recalls"].labels("error" if error or about.get("error") else "ok").inc()
@@ -229,9 +210,14 @@ class Measures:
         self._counters["runs"].labels(_text(about, "name"), error or "ok").inc()
 
 
-def _histograms(registry: CollectorRegistry) -> dict[str, Histogram]:
-    def of(name: str, text: str, bounds: tuple[float, ...], *labels: str) -> Histogram:
-        return Histogram(f"souffleur_{name}", text, labels, buckets=bounds, registry=registry)
+def _histograms(registry: CollectorRegistry) -> dict[str, tuple[Histogram, tuple[str, ...]]]:
+    """Return the histogram and the labels of each kind of work."""
+
+    def of(
+        name: str, text: str, bounds: tuple[float, ...], *labels: str
+    ) -> tuple[Histogram, tuple[str, ...]]:
+        name = f"souffleur_{name}"
+        return Histogram(name, text, labels, buckets=bounds, registry=registry), labels
 
     return {
         "recall": of("recall_seconds", "Time of recall", MODERATE),
@@ -278,36 +264,6 @@ def _each(about: Notes, name: str) -> list[str]:
     return [str(one) for one in value] if isinstance(value, tuple | list) else []
 
 
-@dataclass(frozen=True)
-class StoreState:
-    """A store at one moment."""
-
-    waiting: int
-    """Turns that wait to be judged."""
-    waited: float
-    """Seconds for which the oldest of them has waited."""
-    set_aside: int
-    """Turns whose judging failed for good."""
-    memories: Mapping[str, int]
-    """Active memories by kind."""
-
-
-async def read_state(knowledge: "KnowledgeBase", now: datetime) -> StoreState:
-    """Return the state of a store, by counts alone. Raises StoreError."""
-    journal = knowledge.journal
-    active = Is("state", MemoryState.ACTIVE)
-    kinds = [Filter((active, has("kind", kind))) for kind in map(str, Kind)]
-    oldest = await journal.turns(state=TurnState.PENDING, limit=1)
-    waiting, failed, *counts = await asyncio.gather(
-        journal.count_turns(TurnState.PENDING),
-        journal.count_turns(TurnState.FAILED),
-        *map(knowledge.memories.count, kinds),
-    )
-    waited = (now - oldest[0].at).total_seconds() if oldest else 0.0
-    by_kind = dict(zip(map(str, Kind), counts, strict=True))
-    return StoreState(waiting, max(0.0, waited), failed, by_kind)
-
-
 class Gauges:
     """Gauges that are read at each scrape."""
 
@@ -329,28 +285,46 @@ class Gauges:
             registry=registry,
         )
         self._counted: dict[tuple[str, str], int] = {}
+        self._lock = Lock()
 
-    def show(self, state: StoreState) -> None:
-        """Show the state of the store."""
-        self._waiting.set(state.waiting)
-        self._waited.set(state.waited)
-        self._set_aside.set(state.set_aside)
-        for kind, number in state.memories.items():
-            self._memories.labels(kind).set(number)
+    async def read(self, sources: Sources) -> None:
+        """Read all sources; if the store is out of reach, its former state stays."""
+        is_up = True
+        try:
+            await self._read_store(sources.knowledge, sources.clock())
+            await sources.budget.open()
+        except SouffleurError:
+            is_up = False
+        with self._lock:
+            self._show_parts(sources, is_up=is_up)
 
-    def show_parts(self, sources: Sources, *, store: bool) -> None:
-        """Show which parts work, the rest of the budget, and the caches."""
+    async def _read_store(self, knowledge: "KnowledgeBase", now: datetime) -> None:
+        """Count turns and memories. Raises StoreError."""
+        journal, active = knowledge.journal, Is("state", MemoryState.ACTIVE)
+        oldest = await journal.turns(state=TurnState.PENDING, limit=1)
+        waiting, failed, *counts = await asyncio.gather(
+            journal.count_turns(TurnState.PENDING),
+            journal.count_turns(TurnState.FAILED),
+            *(knowledge.memories.count(Filter((active, has("kind", str(one))))) for one in Kind),
+        )
+        self._waiting.set(waiting)
+        self._waited.set(max(0.0, (now - oldest[0].at).total_seconds()) if oldest else 0.0)
+        self._set_aside.set(failed)
+        for kind, number in zip(Kind, counts, strict=True):
+            self._memories.labels(str(kind)).set(number)
+
+    def _show_parts(self, sources: Sources, *, is_up: bool) -> None:
         endpoints, embedder = sources.endpoints, sources.knowledge.embedder
         self._up.labels("judging").set(sources.has_model and not endpoints.judging.outage)
         broken = endpoints.embedding and endpoints.embedding.outage
         self._up.labels("embedding").set(not broken)
-        self._up.labels("store").set(store and not sources.knowledge.trouble)
+        self._up.labels("store").set(is_up and not sources.knowledge.trouble)
         for unit, (spent, limit) in sources.budget.used.items():
             self._spent.labels(unit).set(spent)
             self._limit.labels(unit).set(limit)
-        memos = sources.knowledge.memories.memo, sources.knowledge.journal.collection.memo
+        caches = sources.knowledge.memories.memo, sources.knowledge.journal.collection.memo
         self._count("embedding", embedder.hits, embedder.misses)
-        self._count("points", sum(one.hits for one in memos), sum(one.misses for one in memos))
+        self._count("points", sum(one.hits for one in caches), sum(one.misses for one in caches))
 
     def _count(self, cache: str, hits: int, misses: int) -> None:
         for result, number in {"hit": hits, "miss": misses}.items():

@@ -1,6 +1,6 @@
-"""Spans: traces what is watched, by OpenTelemetry's conventions for generative AI and databases.
+"""Spans of watched work, by OpenTelemetry's conventions for generative AI and databases.
 
-They go to the tracer provider that the host has set; without one, nowhere.
+They are sent to the tracer provider of the host; without one, they are dropped.
 https://opentelemetry.io/docs/specs/semconv/gen-ai/
 """
 
@@ -26,12 +26,12 @@ from opentelemetry.trace import (
 from souffleur.knowledge.watching import Note, What
 
 MAX_REMEMBERED = 10_000
-"""Maximum turns that wait to be judged whose spans are remembered, to link the judgement to."""
+"""Maximum number of waiting turns whose spans are remembered, as links of their judgement."""
 
 _BACKGROUND = frozenset({"judge", "tell", "run"})
-"""Work that begins a trace of its own, whoever caused it: it may end long after."""
+"""Work with a trace of its own: it may end long after the work that caused it."""
 _PARTS = frozenset({"engine", "embed", "apply"})
-"""Work that is traced as a part of other work only."""
+"""Work that is traced only within other work."""
 
 NAMES: Mapping[str, str] = {
     "user": "user.id",
@@ -55,7 +55,7 @@ NAMES: Mapping[str, str] = {
     "collection": "db.collection.name",
     "call": "db.operation.name",
 }
-"""Attributes that the conventions name; any other note is `souffleur.<name>`."""
+"""The attributes of notes by the conventions; any other note is `souffleur.<name>`."""
 
 _ALWAYS: Mapping[str, Mapping[str, str]] = {
     "recall": {"gen_ai.operation.name": "retrieval"},
@@ -89,7 +89,7 @@ class Spans:
             kind=_KINDS.get(what, SpanKind.INTERNAL),
             attributes=_ALWAYS.get(what),
             links=self._links(about) if what == "judge" else None,
-            record_exception=False,  # its text may hold what was said
+            record_exception=False,  # its text may quote the talk
             set_status_on_exception=False,
         ) as span:
             noted = _Noted(span, self._content)
@@ -126,16 +126,16 @@ class _Noted:
         self.turn = ""
 
     def note(self, **about: Note) -> None:
-        """Set attributes; words that were said, only if content is wanted."""
+        """Set attributes; words of the talk only with `content`."""
         if not self._span.is_recording():
             return
         for name, value in about.items():
-            if name == "error":  # its text may hold what was said
+            if name == "error":  # its text may quote the talk
                 if value:
                     _fail(self._span, "incomplete")
                 continue
             if callable(value):
-                value = _told(value) if self._content else None
+                value = _masked(value) if self._content else None
             if name == "turn":
                 self.turn = str(value)
             if value is not None:
@@ -159,7 +159,7 @@ def _name(what: str, about: Mapping[str, Note]) -> str:
     return f"souffleur.{what}"
 
 
-def _told(words: Callable[[], str]) -> str | None:
+def _masked(words: Callable[[], str]) -> str | None:
     from souffleur.knowledge.privacy.secrets import mask  # its tables take a while to load
 
     try:

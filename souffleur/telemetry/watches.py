@@ -1,8 +1,9 @@
-"""The watches that the settings ask for, and a chat whose every call is watched."""
+"""The watches of the settings, and a chat with each call watched."""
 
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from souffleur.agents.model.chat import Chat, Message, Reply, Request, Usage
@@ -49,26 +50,26 @@ def make_watch(settings: "Settings", metrics: "Metrics | None") -> Watch:
     return Together(watches)
 
 
+@dataclass(frozen=True)
 class Together:
-    """A `Watch` of several."""
+    """A `Watch` of several watches."""
 
-    def __init__(self, watches: Sequence[Watch]) -> None:
-        self._watches = watches
+    watches: Sequence[Watch]
 
     @contextmanager
-    def __call__(self, what: What, **about: Note) -> Iterator["_All"]:
+    def __call__(self, what: What, **about: Note) -> Iterator["_Works"]:
         """Have all of them watch the work within this context."""
         with ExitStack() as stack:
-            yield _All([stack.enter_context(watch(what, **about)) for watch in self._watches])
+            yield _Works([stack.enter_context(watch(what, **about)) for watch in self.watches])
 
 
-class _All:
-    def __init__(self, works: Sequence[Work]) -> None:
-        self._works = works
+@dataclass(frozen=True)
+class _Works:
+    works: Sequence[Work]
 
     def note(self, **about: Note) -> None:
-        """Note it with each."""
-        for work in self._works:
+        """Add notes to each."""
+        for work in self.works:
             work.note(**about)
 
 
@@ -88,7 +89,7 @@ def watched_chat(chat: Chat, watch: Watch, settings: "Settings") -> Chat:
         "address": host_of(settings.endpoint_url) if settings.has_model else None,
     }
 
-    async def asked(request: Request) -> Reply:
+    async def watched(request: Request) -> Reply:
         form = "text" if request.form == "text" else "json"
         with watch("chat", prompt=request.name, output_type=form, **known) as call:
             call.note(instructions=lambda: _instructions(request.messages))
@@ -103,7 +104,7 @@ def watched_chat(chat: Chat, watch: Watch, settings: "Settings") -> Chat:
             call.note(reply=lambda: _answer(reply))
             return reply
 
-    return asked
+    return watched
 
 
 def _note_usage(call: Work, usage: Usage) -> None:
@@ -125,8 +126,8 @@ def _messages(messages: Sequence[Message]) -> str:
 
 
 def _answer(reply: Reply) -> str:
-    said = {"role": "assistant", "parts": [_part(reply.text)], "finish_reason": reply.finish}
-    return _json([said])
+    parts = [_part(reply.text)]
+    return _json([{"role": "assistant", "parts": parts, "finish_reason": reply.finish}])
 
 
 def _part(content: str) -> dict[str, str]:

@@ -1,8 +1,8 @@
-"""Whether what a judge would keep follows from what was said. Pure.
+"""Grounding: whether the content of an op follows from the messages. Pure.
 
-Where code cannot tell, it accepts: a translation, a name spelt otherwise, a number in words that
-are not read, a date near by where a time was told that is not read for certain, a negation in
-other words than those of the quote, and whatever is said of a very long talk.
+In doubt, code accepts the content: a translation, another spelling of a name, a number in words
+that are not read, a date near a time that is not read for certain, a negation in other words than
+the quote, and everything in a very long talk.
 """
 
 import re
@@ -23,21 +23,21 @@ from souffleur.knowledge.text.numbers import number_keys
 MAX_COMPARED = 12_000
 """Maximum characters with which names, numbers and dates are compared."""
 SMALL = 100
-"""Numbers below may be said in words of a language that is not read."""
+"""Numbers below may stand in words of a language that is not read."""
 ALIKE = 0.8
 """Similarity from which a word may be another spelling of a name: "Barcelna"."""
 STEM = 5
-"""Letters at its beginning that a name shares with a word that it is made from: "Buddhist"."""
+"""Number of first letters that a name shares with a word derived from it: "Buddhist"."""
 
 _HALVES = re.compile(
     r"\b(?:noon|midday|midnight|half|quarter|halb|viertel)\b|[半刻]|[正中]午|午夜|零点",
     re.IGNORECASE,
 )
-"""Words that tell a clock time or a share without its number."""
+"""Words for a clock time or a share without its number."""
 _ORDINALS = "second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
 _ORDINAL = {str(value): word for value, word in enumerate(_ORDINALS.split(), start=2)}
 _TO = r"\s?(?:[-–~&,]|and|to|or|und|bis)\s?"
-"""Between the numbers of two days of a month: "7 and 8 March"."""
+"""Text between the numbers of two days of a month: "7 and 8 March"."""
 _ANYBODY = frozenset(terms("user 用户 用戶 主人 ユーザー"))
 _GENERAL = frozenset(
     terms(
@@ -45,12 +45,12 @@ _GENERAL = frozenset(
         " month year today now 喜欢 喜歡 爱 愛 想 人"
     )
 )
-"""Terms that alone are no subject: who likes tea says nothing of what else they like."""
+"""Terms that are too general to be a subject on their own."""
 _LONE_KANA = re.compile(r"[\u3041-\u30ff]")
 
 
 class Grounds:
-    """What the ops of a verdict may rest on, read when it is first needed."""
+    """The messages and memories that the ops of a verdict may rest on, read on first use."""
 
     def __init__(self, verdict: Verdict) -> None:
         self._verdict = verdict
@@ -73,10 +73,10 @@ class Grounds:
         return [day for one in self._said for day in days_meant(one.text, one.at, is_read=read)]
 
     def unfounded(self, op: Add | Update, targets: Iterable[Memory]) -> list[str]:
-        """Return the names, numbers and dates of an op's content that its judge saw nowhere.
+        """Return the names, numbers and dates of an op's content that its judge did not see.
 
-        Dates, counts and ages may follow from what was said. A content that says the opposite of
-        its quote is unfounded as a whole.
+        Dates, counts and ages may follow from the messages. A content that says the opposite of its
+        quote is returned whole.
         """
         content, names = to_simplified(op.content), [to_simplified(one) for one in op.entities]
         opposite = says_opposite(op.content, op.quote, (*op.entities, *self._verdict.called))
@@ -91,10 +91,10 @@ class Grounds:
         return found
 
     def is_unrelated(self, op: Update | Delete, target: Memory) -> bool:
-        """Return whether a memory is about something else than the words that would change it.
+        """Return whether a memory and the words that would change it have different subjects.
 
-        It shares a word with the sentence that replaces it, or a word that is not general with the
-        message that has the quote.
+        Related are a memory and a new sentence with a common term, or a memory and the quoted
+        message with a common term that is not general.
         """
         said = (one.text for one in self._verdict.said if find_quote(op.quote, one.text))
         told, new = "\n".join(said), op.content if isinstance(op, Update) else ""
@@ -105,14 +105,14 @@ class Grounds:
         return not (subject & self._subject(new) or subject & self._subject(told) - _GENERAL)
 
     def _subject(self, text: str) -> set[str]:
-        """Return the terms that may be a text's subject: no numbers, and nobody who talks."""
+        """Return the terms that may be a text's subject: no numbers and no names of speakers."""
         found = set(terms(text)).difference(_ANYBODY, *map(terms, self._verdict.called))
         return {one for one in found if not one.isdigit() and not _LONE_KANA.fullmatch(one)}
 
     def _follows(
         self, one: Detail, others: Iterable[Detail], content: str, names: Iterable[str]
     ) -> bool:
-        """Return whether a detail that nothing has may follow from what was said."""
+        """Return whether a detail that stands nowhere may follow from the messages."""
         if one.kind is DetailKind.NAME:
             return _is_hinted(one.text, self._text)
         if one.kind is DetailKind.DATE or YEAR.fullmatch(one.key):
@@ -141,7 +141,7 @@ def _joined(number: Detail, date: Detail, text: str) -> bool:
 
 
 def _is_translated(text: str, sources: Iterable[str]) -> bool:
-    """Return whether a text is in another script than one of its sources: its names are, too.
+    """Return whether a text is in another script than one of its sources.
 
     >>> _is_translated("Ann lives in Singapore.", ["I moved", "安住在新加坡。"])
     True
@@ -156,7 +156,7 @@ def _is_spaced(text: str) -> bool:
 
 
 def _is_hinted(name: str, text: str) -> bool:
-    """Return whether a text has a name in another spelling, short, or a word that it is made from.
+    """Return whether a text has a name in another spelling, by initials, or in a derived word.
 
     >>> [_is_hinted(name, "i moved to barcelna, nyc was too much") for name in
     ...     ("Barcelona", "New York City", "Ferrari")]

@@ -37,7 +37,7 @@ GROUP_SIZES = range(3, 9)
 NEAR_IN_GROUP = 0.5
 """Minimum cosine of near memories, as a fraction of the way from the embedder's floor to 1."""
 SHARED_LABELS = 2
-"""Number of shared names and topics that make two memories near, whatever their cosine."""
+"""Number of shared names and topics that make two memories near at any cosine."""
 
 Vector = tuple[float, ...]
 

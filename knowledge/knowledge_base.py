@@ -255,7 +255,7 @@ class KnowledgeBase:
         return list(dict.fromkeys(filter(None, said)))
 
     async def search(self, query: Query) -> list[Found]:
-        """Return what matches the query within its scope, best first."""
+        """Return the records that match the query within its scope, best first."""
         found = await search(self.memories, self.embedder, self.policy, query)
         if Scope.TURNS not in query.scope:
             return found
@@ -268,40 +268,29 @@ class KnowledgeBase:
 
         Returns up to `query.limit` of each, the latest ones. The query's text is ignored.
         """
-        newest = Order("created_at", descending=True)
         raw = turns_filter(replace(query, raw_since=self._raw_since(query.now)))
-        (episodes, _), (turns, _) = await asyncio.gather(
-            self.memories.scroll(
-                memories_filter(query, Scope.EPISODES), limit=query.limit, order=newest
-            ),
-            self.journal.collection.scroll(
-                raw, limit=query.limit, order=Order("at", descending=True)
-            ),
+        created, said = Order("created_at", descending=True), Order("at", descending=True)
+        episodes, (turns, _) = await asyncio.gather(
+            self._page(memories_filter(query, Scope.EPISODES), query.limit, created),
+            self.journal.collection.scroll(raw, limit=query.limit, order=said),
         )
-        told_then = to_memories(reversed(episodes))
-        said_then = read_each(reversed(turns), masked_reader(self.withheld))
-        return [*told_then, *said_then]
+        masked = read_each(reversed(turns), masked_reader(self.withheld))
+        return [*reversed(episodes), *masked]
 
     async def memories_learned_between(self, query: Query) -> list[Found]:
         """Return the memories first learned between `since` and `until`, oldest first.
 
         The query's text is ignored.
         """
-        order_by = Order("created_at")
-        page, _ = await self.memories.scroll(
-            memories_filter(query), limit=query.limit, order=order_by
-        )
-        found = to_memories(page)
+        found = await self._page(memories_filter(query), query.limit, Order("created_at"))
         return [Found(one, 1.0, 1.0, effective(one, query.now, self.policy)) for one in found]
 
     async def episodes(
         self, user_id: str, *, limit: int, now: datetime, sphere: str | None = COMMON
     ) -> Memories:
         """Return the latest episodes of a user, newest first."""
-        latest = Order("created_at", descending=True)
         allowed = memories_filter(Query(user_id, "", now, sphere=sphere), Scope.EPISODES)
-        page, _ = await self.memories.scroll(allowed, limit=limit, order=latest)
-        return to_memories(page)
+        return await self._page(allowed, limit, Order("created_at", descending=True))
 
     async def portraits(self, user_id: str, sphere: str | None = COMMON) -> Memories:
         """Return all versions of a user's portrait in a sphere, in any state, newest first."""
@@ -319,8 +308,7 @@ class KnowledgeBase:
             *sphere_conditions(sphere),
         )
         latest = Order("created_at", descending=True)
-        page, _ = await self.memories.scroll(Filter(must), limit=1, order=latest)
-        return next(iter(to_memories(page)), None)
+        return next(iter(await self._page(Filter(must), 1, latest)), None)
 
     async def embed_turns(
         self, user_id: str | None = None, *, progress: Progress | None = None
@@ -340,6 +328,10 @@ class KnowledgeBase:
             await asyncio.sleep(0)  # an embedder in this process may never wait for anything
         return count
 
+    async def _page(self, wanted: Filter, limit: int, order: Order) -> Memories:
+        page, _ = await self.memories.scroll(wanted, limit=limit, order=order)
+        return to_memories(page)
+
     def _raw_since(self, now: datetime) -> datetime | None:
         return now - timedelta(days=self.raw_days) if self.raw_days else None
 
@@ -356,7 +348,7 @@ class KnowledgeBase:
         return to_memory(found[0])
 
     async def get_many(self, user_id: str, memory_ids: Sequence[str]) -> Memories:
-        """Return those of the memories that are a user's and active, in the given order."""
+        """Return the active memories of a user among these ids, in the given order."""
         check_id(user_id)
         memories = to_memories(await self.memories.get(memory_ids))
         return [m for m in memories if m.user_id == user_id and m.state is MemoryState.ACTIVE]
@@ -369,10 +361,9 @@ class KnowledgeBase:
     async def find_usable(
         self, user_id: str, memory_ids: Sequence[str], *, sphere: str = COMMON
     ) -> tuple[str, ...]:
-        """Return those of the ids that a reply may have used.
+        """Return the ids of memories that a reply may have used: no episodes and no portraits.
 
-        These are memories of this user, in any state, that are known in the sphere; no episodes
-        and no portraits.
+        The memories belong to this user, are known in the sphere, and may be in any state.
         """
         check_id(user_id)
         memories = to_memories(await self.memories.get(memory_ids))
@@ -391,8 +382,8 @@ class KnowledgeBase:
     ) -> Memories:
         """Return the memories of a user (`None`: of all users), oldest first.
 
-        If `now` is given, memories that have expired or ended by then are left out; if `sphere` is
-        given, only what is known there is returned.
+        With `now`, skips memories that have expired or ended by then; with `sphere`, skips memories
+        that are not known there.
         """
         must: list[Condition] = [OneOf("state", tuple(states)), *user_conditions(user_id)]
         must += sphere_conditions(sphere)
@@ -413,8 +404,7 @@ class KnowledgeBase:
         """Return the active memories with the highest importance before decay, oldest first."""
         query = Query(user_id, "", now, categories=tuple(categories), sphere=sphere)
         order = Order("importance", descending=True)
-        page, _ = await self.memories.scroll(memories_filter(query), limit=limit, order=order)
-        return by_age(to_memories(page))
+        return by_age(await self._page(memories_filter(query), limit, order))
 
     async def most_valuable(
         self, user_id: str, *, limit: int, now: datetime, sphere: str | None = COMMON
@@ -429,12 +419,10 @@ class KnowledgeBase:
     ) -> Memories:
         """Return the memories that are due for one of `what` by `now`, the longest due first.
 
-        They are read by index: memories that are not due are not touched. Users whose memory is off
-        are left out.
+        Reads by index, without touching other memories. Skips users whose memory is off.
         """
         wanted = _due_by(now, what, user_id, await self.choices.resting())
-        page, _ = await self.memories.scroll(wanted, limit=limit, order=Order("due_at"))
-        return to_memories(page)
+        return await self._page(wanted, limit, Order("due_at"))
 
     async def count_due(
         self, now: datetime, what: Sequence[Due], *, user_id: str | None = None
@@ -454,14 +442,13 @@ class KnowledgeBase:
     ) -> Memories:
         """Return active plans for the next three days and from the last two, the earliest first.
 
-        With `ahead`, those that will be as near within that time are among them.
+        With `ahead`, also returns plans that will be as near within that time.
         """
         low, high = near_expiries(now)
         near = Between("expires_at", low, high + (ahead or timedelta(0)))
         allowed = memories_filter(Query(user_id, "", now, sphere=sphere))
         both = Filter((*allowed.must, near), allowed.must_not)
-        page, _ = await self.memories.scroll(both, limit=limit, order=Order("expires_at"))
-        return to_memories(page)
+        return await self._page(both, limit, Order("expires_at"))
 
     async def history(self, memory_id: str, *, user_id: str | None) -> LedgerEntries:
         """Return all ledger entries on a memory of a user (`None`: of any user), oldest first."""
@@ -469,9 +456,9 @@ class KnowledgeBase:
         return await self.journal.entries(memory.user_id, memory_id=memory_id)
 
     async def settled_entries(self, entry_ids: Sequence[str]) -> LedgerEntries:
-        """Return the ledger entries with these ids, after finishing what a crash interrupted.
+        """Return the ledger entries with these ids, after finishing interrupted verdicts.
 
-        Ids without an entry are left out.
+        Skips ids without an entry.
         """
         found = await self.journal.collection.get(entry_ids)
         if not all(point.payload["applied"] for point in found):

@@ -1,4 +1,4 @@
-"""A memory: one sentence about a user, and everything known about that sentence."""
+"""A memory: one sentence about a user, and its category, value, times, evidence and links."""
 
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -16,11 +16,11 @@ class Category(StrEnum):
     """The decay class of a memory: the row of the policy's table that applies to it."""
 
     SYSTEM = "system"
-    """What a persona is, as the host defined it. Never fades."""
+    """The host's definition of a persona. Never fades."""
     CORE = "core"
-    """What must not be forgotten. Never fades."""
+    """A fact that must not be forgotten. Never fades."""
     FACT = "fact"
-    """Anything else that was told."""
+    """Any other fact."""
     EPISODE = "episode"
     """A summary of one talk."""
     PROFILE = "profile"
@@ -35,31 +35,31 @@ class Kind(StrEnum):
     PREFERENCE = "preference"
     """A like or dislike, or how to be answered."""
     FACT = "fact"
-    """Who somebody is, what something is."""
+    """A property of somebody or something."""
     LESSON = "lesson"
-    """What failed, and what fixed it."""
+    """A failure and its fix."""
     GOAL = "goal"
-    """What is aimed at."""
+    """An aim."""
     CONTEXT = "context"
     """A circumstance that holds for a time."""
     PATTERN = "pattern"
     """A habit."""
     SKILL = "skill"
-    """What somebody can do."""
+    """An ability."""
     EXPERIENCE = "experience"
-    """What was tried, and how it went."""
+    """An attempt and its outcome."""
     WORKFLOW = "workflow"
-    """How something is done."""
+    """A way of doing something."""
     DECISION = "decision"
-    """What was decided."""
+    """A decision."""
     TODO = "todo"
-    """What has to be done."""
+    """A task."""
     PROMISE = "promise"
-    """What one of the two has promised."""
+    """A promise of the user or the companion."""
     RELATIONSHIP = "relationship"
-    """A person or pet, and what they are to the user."""
+    """A person or pet, and their relation to the user."""
     BOUNDARY = "boundary"
-    """What must not be brought up or done."""
+    """A topic or act that the user does not want."""
     MOMENT = "moment"
     """A moment that matters between the two."""
 
@@ -79,7 +79,7 @@ class MemoryState(StrEnum):
     PENDING = "pending"
     """Waits for the user's confirmation."""
     SUPERSEDED = "superseded"
-    """Replaced by a later one."""
+    """Replaced by a later memory."""
     ARCHIVED = "archived"
     """Kept, but no longer read by default."""
     FORGOTTEN = "forgotten"
@@ -90,11 +90,11 @@ class Source(StrEnum):
     """The origin of a memory."""
 
     USER = "user"
-    """Told or changed by the user, by hand."""
+    """Entered or changed by the user, by hand."""
     BACKGROUND_AI = "background_ai"
-    """Found by a model in what was said."""
+    """Found by a model in the messages."""
     SYSTEM = "system"
-    """Told by the host."""
+    """Entered by the host."""
     IMPORT = "import"
     """Brought from another system."""
 
@@ -131,7 +131,7 @@ GUARDS = "guards"
 
 
 def _cleaned(value: Any) -> Any:
-    """Return a value with its texts whole, and without what commands a terminal."""
+    """Return a value with all its texts cleaned of lone surrogates and control characters."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):
@@ -159,22 +159,20 @@ def _plain_utc(at: datetime) -> datetime:
 
 
 Instant = Annotated[AwareDatetime, AfterValidator(_plain_utc)]
-"""A time with its zone. UTC is Python's own: a parsed time brings an object of its own for it, of
-which a thousand memories have seven thousand."""
+"""A time with its zone; UTC is always `datetime.UTC`, as pydantic makes an object for each time."""
 
 Text = Annotated[str, BeforeValidator(_cleaned)]
 """Text from outside; lone surrogates, which have no UTF-8, become U+FFFD, and controls go."""
 
 Data = Annotated[dict[str, Any], BeforeValidator(_cleaned)]
-"""Structured data from outside, whose texts are such."""
+"""Structured data from outside, whose texts are cleaned as well."""
 
 MAX_NUMBER = 2**53 - 1
-"""What no counter reaches; larger numbers are not whole in JSON, and larger than 2**63 the engine
-cannot hold."""
+"""Maximum of a counter: JSON keeps larger numbers only as fractions, and the engine up to 2**63."""
 MAX_VALUE = 1000.0
-"""An importance or a value that no rule gives; a larger one, from a file, counts as this one."""
+"""Maximum importance or value; a larger number in a file is cut to this."""
 MAX_DAYS = 36_525.0
-"""A hundred years; more days count as these."""
+"""Maximum number of days, a hundred years; a larger number is cut to this."""
 
 Number = Annotated[int, Field(ge=-MAX_NUMBER, le=MAX_NUMBER)]
 """A counter or a position."""
@@ -197,7 +195,7 @@ class Evidence(Frozen):
     turn_id: str
     """The store's own id of the turn: `Turn.id`."""
     speaker: Speaker
-    """Who said it."""
+    """The author of the message."""
     quote: Text
     """The exact words of the message."""
     at: Instant | None = None
@@ -256,9 +254,9 @@ class Memory(Frozen):
     confidence: float = Field(default=0.8, ge=0, le=1)
     """How sure its author was, from 0 to 1."""
     verified: bool = False
-    """Whether the user has confirmed it."""
+    """Whether the user confirmed it."""
     source: Source = Source.BACKGROUND_AI
-    """Where it comes from."""
+    """Its origin."""
     valid_from: Instant | None = None
     """When it became true in the world."""
     valid_until: Instant | None = None
@@ -272,7 +270,7 @@ class Memory(Frozen):
     relations: tuple[Relation, ...] = ()
     """Links to other memories."""
     judged: tuple[str, ...] = ()
-    """Of a boundary: what it was judged against, see `pairs.pair_mark`."""
+    """For a boundary: marks of the memories it was judged against, see `pairs.pair_mark`."""
     state: MemoryState = MemoryState.ACTIVE
     """Only `active` ones are read by default."""
     evidence: tuple[Evidence, ...] = ()
@@ -280,16 +278,16 @@ class Memory(Frozen):
     entities: tuple[Text, ...] = ()
     """The names that it mentions."""
     topics: tuple[Text, ...] = ()
-    """What it is about, in a few words."""
+    """Its topics, each in a few words."""
     cues: tuple[Text, ...] = ()
-    """Situations in which it should come to mind, in other words than its own. It is found by them,
-    and they are never shown: document expansion, https://arxiv.org/abs/1904.08375."""
+    """Situations in which it should come to mind, in other words than its own. They are searched
+    and never shown: document expansion, https://arxiv.org/abs/1904.08375."""
     data: Data = Field(default_factory=dict)
     """Structured data for the host's own use."""
     uses: Number = Field(default=0, ge=0)
-    """How often a judge found that it shaped a reply. Only use reinforces a memory."""
+    """Number of replies that it shaped, as a judge found. Only use reinforces a memory."""
     recalls: Number = Field(default=0, ge=0)
-    """How often it was merely retrieved."""
+    """Number of recalls that retrieved it."""
     last_used_at: Instant | None = None
     """When a judge last found that it shaped a reply."""
     created_at: Instant
@@ -305,17 +303,17 @@ class Memory(Frozen):
 
     @property
     def embedded(self) -> tuple[str, ...]:
-        """The texts whose vectors it is found by: the first is its own, the others are cues."""
+        """The texts that are embedded for search: its own text first, then its cues."""
         return (self.searchable, *self.cues)
 
     @property
     def guarded(self) -> frozenset[str]:
-        """The ids of the memories that it, a boundary, speaks of."""
+        """For a boundary: the ids of the memories that it is linked with."""
         return frozenset(link.to for link in self.relations if link.type == GUARDS)
 
     @property
     def searchable(self) -> str:
-        """The text by which it is found; for an episode this includes key facts and topics."""
+        """The text that is searched; for an episode this includes key facts and topics."""
         facts = self.data.get("key_facts", ()) if self.category is Category.EPISODE else ()
         return "\n".join((self.content, *facts, *(self.topics if facts else ())))
 

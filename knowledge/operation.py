@@ -30,7 +30,7 @@ _ESCAPES = {ord("\x1e"): "\x1e0", ord(_BETWEEN): "\x1e1"}
 _NONE = "\x1e2"
 
 IDS_KNOWN = 4096
-"""Number of derived ids that are known, of those that every recall needs."""
+"""Size of the caches of derived ids that every recall needs."""
 
 
 def derive_id(*parts: object) -> str:
@@ -136,7 +136,7 @@ class Delete(Frozen):
     reason: Text
     quote: Text
     trail: tuple[str, ...] = ()
-    """What a reviewer thought and looked up before."""
+    """The thoughts and look-ups of the reviewer."""
 
 
 class Skip(Frozen):
@@ -153,7 +153,7 @@ class Promote(Frozen):
     target: str
     reason: Text
     trail: tuple[str, ...] = ()
-    """What a reviewer thought and looked up before."""
+    """The thoughts and look-ups of the reviewer."""
 
 
 class Keep(Frozen):
@@ -163,7 +163,7 @@ class Keep(Frozen):
     target: str
     reason: Text
     trail: tuple[str, ...] = ()
-    """What a reviewer thought and looked up before."""
+    """The thoughts and look-ups of the reviewer."""
 
 
 class Merge(Frozen):
@@ -237,7 +237,7 @@ class Confirm(Frozen):
 
 
 class Cue(Frozen):
-    """Give it cues, by which it comes to mind; what it says stays as it is."""
+    """Gives a memory cues, by which it is found; its content stays."""
 
     op: Literal["CUE"] = "CUE"
     target: str
@@ -246,18 +246,18 @@ class Cue(Frozen):
 
 
 class Guard(Frozen):
-    """Links a boundary with memories that it speaks of; none of them changes."""
+    """Links a boundary with memories that it forbids to bring up; their content stays."""
 
     op: Literal["GUARD"] = "GUARD"
     target: str
     """The boundary."""
     reason: Text
     memories: tuple[str, ...] = ()
-    """The ids of memories that it speaks of."""
+    """The ids of memories to link."""
     released: tuple[str, ...] = ()
-    """The ids of memories that it is no longer linked with."""
+    """The ids of memories to unlink."""
     judged: tuple[str, ...] = ()
-    """What it was judged against now, see `pairs.pair_mark`."""
+    """Marks of the memories it was judged against now, see `pairs.pair_mark`."""
 
 
 class Edit(Frozen):
@@ -382,7 +382,7 @@ class Verdict(Frozen):
     talk_since: AwareDatetime | None = None
     """When the current talk began, as far as its window reaches; `None` if there is no talk."""
     cost: dict[str, float] = Field(default_factory=dict)
-    """What the verdict cost: calls, input_tokens, output_tokens, and cost in dollars."""
+    """The cost of the verdict: calls, input_tokens, output_tokens, and cost in dollars."""
 
 
 class Refusal(StrEnum):
@@ -467,13 +467,13 @@ class LedgerEntry(Frozen):
     details: Data = Field(default_factory=dict)
     """The op as it was asked for."""
     reason: Text = ""
-    """Why, in the words of its author."""
+    """The reason, in the words of its author."""
     quote: Text = ""
     """The exact words that it is based on."""
     changes: tuple[Change, ...] = ()
-    """What it changed; empty if it was refused."""
+    """The changed memories; empty if it was refused."""
     refused: Refusal | None = None
-    """Why it was not carried out; `None` if it was."""
+    """The reason why it was not carried out; `None` if it was."""
     waits: bool = False
     """Whether the op has not been carried out and waits for the user's consent."""
     detail: str = ""

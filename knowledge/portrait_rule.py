@@ -1,4 +1,4 @@
-"""When a portrait must be rewritten. Pure."""
+"""Portraits: when one must be rewritten, and what it must no longer mention. Pure."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ EPISODES_PER_PORTRAIT = 5
 """Number of new episodes after which a portrait is rewritten."""
 MAX_PORTRAIT_AGE = timedelta(days=7)
 BIG_PAUSE = timedelta(days=1)
-"""What is big is told in pieces: it does not rewrite the portrait twice in this time."""
+"""Minimum time between two portraits for big news, which people tell in pieces."""
 
 
 class PortraitStatus(Frozen):
@@ -22,9 +22,9 @@ class PortraitStatus(Frozen):
     user_id: str
     sphere: str = ""
     until: AwareDatetime | None = None
-    """When the latest episode was created that the portrait includes."""
+    """The creation time of the latest episode in the portrait."""
     big: bool = False
-    """Whether the monitor found something that changes who the user is."""
+    """Whether the monitor found news that changes who the user is."""
     tries: Number = 0
     retry_at: AwareDatetime | None = None
     error: str = ""
@@ -63,7 +63,7 @@ def is_withdrawn(portrait: Memory) -> bool:
 
 
 def forgotten_in(portrait: Memory | None, called: Sequence[str]) -> Subject:
-    """Return what was in a portrait and is forgotten; `called` are names of user and persona."""
+    """Return the forgotten subjects of a portrait; `called` are names of user and persona."""
     data = portrait.data if portrait else {}
     return Subject(
         names=tuple(data.get("without_names", ())),
@@ -73,10 +73,7 @@ def forgotten_in(portrait: Memory | None, called: Sequence[str]) -> Subject:
 
 
 def without_forgotten(portrait: Memory, reader: SubjectFinder) -> Memory:
-    """Return a portrait without the sentences that tell what is forgotten.
-
-    Nothing may be left of its content.
-    """
+    """Return a portrait without sentences about forgotten subjects; its content may be empty."""
     noted = ("without", "without_names")
     data = {key: one if key in noted else reader.cut_any(one) for key, one in portrait.data.items()}
     return portrait.model_copy(update={"content": reader.cut(portrait.content), "data": data})

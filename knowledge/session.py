@@ -16,15 +16,15 @@ from souffleur.knowledge.memory import Frozen, Number
 from souffleur.knowledge.operation import IDS_KNOWN, Said, derive_id
 
 TALK_PAUSE = timedelta(minutes=30)
-"""Silence after which a new talk begins, where nothing else is set."""
+"""Pause after which a new talk begins, unless the settings say otherwise."""
 LIKELY = timedelta(minutes=30)
-"""For how long a memory that the judge named is kept in mind."""
+"""Time for which a memory that the judge expects to be needed is offered."""
 MIN_EPISODE_MESSAGES = 3
 """Minimum messages of a segment that becomes an episode."""
 
 
 class WindowRule(Frozen):
-    """When turns leave the window."""
+    """The limits at which turns leave the window."""
 
     size: int = 30
     """Maximum messages in the window."""
@@ -50,7 +50,7 @@ _WINDOW = TypeAdapter(tuple[WindowEntry, ...])
 
 
 def pack(window: tuple[WindowEntry, ...]) -> str:
-    """Return a window as one text, which a session reads as well.
+    """Return a window as JSON text; `Session` accepts both forms.
 
     >>> pack(())
     '[]'
@@ -90,7 +90,7 @@ class Segment(Frozen):
     """When its latest turn was said."""
     state: SegmentState = SegmentState.WAITING
     version: Number = 0
-    """How often it was queued again, because a reply was replaced or something was forgotten."""
+    """Number of times that it was queued again, after a reply was replaced or words forgotten."""
     episode_id: str | None = None
     """The id of the memory written from it."""
     tries: Number = 0
@@ -120,16 +120,16 @@ class Session(Frozen):
     turns: Number = 0
     """Turns said so far, whether or not they have left the window."""
     next_ids: tuple[str, ...] = ()
-    """Memories that the judge of the latest turns found likely to be needed next."""
+    """The ids of memories that the judge of the latest turns expects to be needed next."""
     next_at: AwareDatetime | None = None
-    """When those turns were said."""
+    """The time when those turns were said."""
     left: tuple[Segment, ...] = ()
-    """Segments that left with the latest write, on a store of several processes: written next."""
+    """Segments that left with the latest write and are written next; used by several processes."""
     revision: Number = 0
-    """How often it was written, on a store of several processes."""
+    """Number of writes; counted when several processes share the store."""
 
     def likely(self, now: datetime) -> tuple[str, ...]:
-        """Return what is likely to be needed now: for half an hour after it was named."""
+        """Return the ids of memories likely to be needed, up to half an hour after the turns."""
         return self.next_ids if self.next_at and now - self.next_at < LIKELY else ()
 
     @property

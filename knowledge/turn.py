@@ -1,9 +1,8 @@
-"""A turn: one exchange as it was said, and the state of its judgement."""
+"""A turn: the words of one exchange, and the state of its judgement."""
 
 import hashlib
 from collections.abc import Sequence, Set as AbstractSet
 from enum import StrEnum
-from functools import cached_property
 from typing import Any
 
 from pydantic import Field
@@ -16,11 +15,11 @@ from souffleur.knowledge.session import WindowEntry
 from souffleur.knowledge.text.plain import clip, name_media
 
 MAX_MESSAGE_LENGTH = 8000
-"""Characters of a message that are judged, summarised and searched; the whole is stored."""
+"""Maximum characters of a message that are judged, summarised and searched; all are stored."""
 
 
 def shorten(text: str) -> str:
-    """Return a text as it is judged, summarised and searched: media named, cut in the middle."""
+    """Return a text for judging, summarising and searching: media named, cut in the middle."""
     return clip(name_media(text), MAX_MESSAGE_LENGTH)
 
 
@@ -36,14 +35,14 @@ class TurnState(StrEnum):
 
 
 class Turn(Frozen):
-    """One exchange, as it was said."""
+    """One exchange: a message of the user, the reply, or both."""
 
     id: str
     """The id derived from user, agent, session and `turn_id`: a turn seen twice is one turn."""
     turn_id: str
     """The host's own id of the turn."""
     user_id: str
-    """Who said it."""
+    """The user who talked."""
     agent_id: str = "default"
     """The persona that replied."""
     session_id: str
@@ -51,23 +50,23 @@ class Turn(Frozen):
     sphere: str = ""
     """Which personas may know it: see `identity`. Set when it is written, by its persona."""
     seq: Number = 0
-    """The position by arrival in this journal."""
+    """The position in the journal, by arrival."""
     place: Number = 0
     """The position in its session, from 1; 0 means unknown."""
     at: Instant
-    """When it was said."""
+    """The time when it was said."""
     user: Text = ""
-    """What the user said."""
+    """The words of the user."""
     assistant: Text = ""
-    """What the companion replied."""
+    """The words of the reply."""
     injected: tuple[str, ...] = ()
     """The ids of the memories whispered before the reply."""
     state: TurnState = TurnState.PENDING
     """Whether it is judged."""
     version: Number = 0
-    """How often the reply was replaced (swipe, regenerate)."""
+    """Number of times that the reply was replaced (swipe, regenerate)."""
     tries: Number = 0
-    """Failed tries to judge it."""
+    """Number of failed tries to judge it."""
     error: Text = ""
     """The error of the latest failed try."""
     judged: dict[str, Any] = Field(default_factory=dict)
@@ -75,12 +74,12 @@ class Turn(Frozen):
     spent: dict[str, float] = Field(default_factory=dict)
     """The cost of failed tries: calls, tokens, dollars."""
     digest: str = ""
-    """The hash of the words, kept when they expire; another hash means that a reply is new."""
+    """The hash of the words, kept when they expire; a new reply changes it."""
     embedded: bool = False
-    """Whether its vectors, which are written in the background, are stored."""
+    """Whether its vectors are stored; they are written in the background."""
     hidden: bool = False
-    """Whether it repeats something forgotten on request, or was taken back: never found, never
-    summarised."""
+    """Whether it repeats something forgotten or was taken back; then no search and no summary
+    reads it."""
     unread: bool = False
     """Whether it was hidden before it was judged: if it is shown again, it is judged."""
     expunged: bool = False
@@ -102,7 +101,7 @@ class Turn(Frozen):
         return WindowEntry(id=self.id, at=self.at, messages=self.messages)
 
     def clipped(self) -> "Turn":
-        """Return the turn as it is judged and searched: long messages cut in the middle."""
+        """Return the turn for judging and searching: long messages cut in the middle."""
         both = {"user": shorten(self.user), "assistant": shorten(self.assistant)}
         return self.model_copy(update=both)
 
@@ -112,51 +111,27 @@ class Turn(Frozen):
         return self.model_copy(update={"user": user, "assistant": assistant})
 
     def unsaid(self, turn_id: str) -> "Turn":
-        """Return another turn of the same session as one that was taken back: it has no words."""
+        """Return a turn without words, for another turn of this session that was taken back."""
         id = turn_point_id(self.user_id, self.agent_id, self.session_id, turn_id)
         bare: dict[str, Any] = {"user": "", "assistant": "", "injected": ()}
         gone = {"hidden": True, "expunged": True}
         return self.model_copy(update={"id": id, "turn_id": turn_id, **bare, **gone})
 
     def said(self) -> tuple[Said, ...]:
-        """Return its messages in order; empty ones are left out."""
-        return _messages_of(self)
-
-
-class Words(Frozen):
-    """What was said in a turn, without its judgement, which a reader of the talk need not decode.
-
-    See `Turn` for the fields.
-    """
-
-    id: str
-    turn_id: str
-    session_id: str
-    at: Instant
-    user: Text = ""
-    assistant: Text = ""
-
-    @cached_property
-    def said(self) -> tuple[Said, ...]:
-        """Its messages in order, each as it is judged; empty ones are left out."""
-        both = {"user": shorten(self.user), "assistant": shorten(self.assistant)}
-        return _messages_of(self.model_copy(update=both))
-
-
-def _messages_of(turn: Turn | Words) -> tuple[Said, ...]:
-    both = ((Speaker.USER, turn.user), (Speaker.ASSISTANT, turn.assistant))
-    return tuple(
-        Said(
-            turn_id=turn.id,
-            speaker=speaker,
-            text=text,
-            at=turn.at,
-            session_id=turn.session_id,
-            host_turn_id=turn.turn_id,
+        """Return its messages in order; skips empty ones."""
+        both = ((Speaker.USER, self.user), (Speaker.ASSISTANT, self.assistant))
+        return tuple(
+            Said(
+                turn_id=self.id,
+                speaker=speaker,
+                text=text,
+                at=self.at,
+                session_id=self.session_id,
+                host_turn_id=self.turn_id,
+            )
+            for speaker, text in both
+            if text
         )
-        for speaker, text in both
-        if text
-    )
 
 
 def turn_point_id(user_id: str, agent_id: str, session_id: str, turn_id: str) -> str:
@@ -165,7 +140,7 @@ def turn_point_id(user_id: str, agent_id: str, session_id: str, turn_id: str) ->
 
 
 def verdict_id(turns: Sequence[Turn]) -> str:
-    """Return the id of the verdict on these versions of turns; judging them again repeats it."""
+    """Return the id of the verdict on these versions of turns; judging again gives the same."""
     return derive_id("verdict", *(f"{turn.id}@{turn.version}" for turn in turns))
 
 

@@ -22,10 +22,10 @@ def can_undo(entry: LedgerEntry) -> bool:
 
 
 def rests_elsewhere(entry: LedgerEntry, turn_id: str, others: Sequence[Turn]) -> bool:
-    """Return whether an entry rests on another turn than this one, as several are judged together.
+    """Return whether an entry rests on another turn of its verdict than this one.
 
-    `others` are the other turns of the entry. Their words may have expired: then the evidence of
-    what it made tells. A BOOST, which quotes nothing, rests on the turn with the whisper.
+    `others` are the other turns of the entry. If their words have expired, the evidence of the new
+    memories decides. A BOOST has no quote and rests on the turn with the whisper.
     """
     if not entry.quote:
         return any(id in other.injected for other in others for id in entry.memory_ids)
@@ -87,10 +87,10 @@ def plan_sparing(
     now: datetime,
     policy: Policy,
 ) -> LedgerEntry:
-    """Return the entry that gives back what a forgetting has hidden in doubt: these records.
+    """Return the entry that shows records again that a forgetting has hidden in doubt.
 
-    A portrait that stays withdrawn may tell the lines in `untold` again. What was changed since
-    stays as it is.
+    `ids` are those records. A portrait that stays withdrawn may repeat the lines in `untold` again.
+    Records that were changed since stay as they are.
     """
     id = derive_id("spare", entry.id)
     changes = []
@@ -148,7 +148,7 @@ def _restored(
 
 
 def _taken_back(before: tuple[T, ...], made: tuple[T, ...], now: tuple[T, ...]) -> tuple[T, ...]:
-    """Return what there is now without what the entry added, and with what it removed.
+    """Return the current items without those that the entry added, and with those it removed.
 
     >>> _taken_back(("a", "b"), ("b", "c"), ("b", "c", "d"))
     ('b', 'd', 'a')
@@ -159,7 +159,7 @@ def _taken_back(before: tuple[T, ...], made: tuple[T, ...], now: tuple[T, ...]) 
 
 
 def _moved_on(made: Memory, current: Memory) -> bool:
-    """Return whether more than the strength of a memory has changed since."""
+    """Return whether the content, state or category of a memory has changed since."""
     return (made.content, made.state, made.category) != (
         current.content,
         current.state,

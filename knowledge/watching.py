@@ -1,4 +1,4 @@
-"""The seam to metrics and traces: pieces of work are watched from their beginning to their end."""
+"""The seam to metrics and traces, which watch each piece of work from beginning to end."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -6,32 +6,32 @@ from types import TracebackType
 from typing import Literal, Protocol
 
 What = Literal["recall", "observe", "judge", "tell", "chat", "embed", "apply", "engine", "run"]
-"""The pieces of work; `chat` is one call of the model, `tell` writes episodes and portraits."""
+"""The kinds of work; `chat` is one call of a model, `tell` writes episodes and portraits."""
 
 Note = str | int | float | bool | None | Sequence[str] | Callable[[], str]
-"""What is noted about a piece of work.
+"""A value noted about a piece of work.
 
-Words of users, models or memories are given as a callable only, which is called if somebody asked
-to see them.
+Words of users, models and memories are passed as a callable, which is called only if traces may
+contain words.
 """
 
 
 class Work(Protocol):
-    """A piece of work that goes on."""
+    """A running piece of work."""
 
     def note(self, **about: Note) -> None:
-        """Say more about it: how much it was, what came of it."""
+        """Note values about it, such as its amount and its outcome."""
 
 
 class Watch(Protocol):
     """Watches work. It never raises, and may be called from any thread."""
 
     def __call__(self, what: What, **about: Note) -> AbstractContextManager[Work]:
-        """Watch what is done within this context; an error that leaves it is noted by its type."""
+        """Watch the work within this context; an error is noted by its type."""
 
 
 class _Unwatched:
-    """Takes no notice."""
+    """Watches nothing."""
 
     def __call__(self, what: What, **about: Note) -> "_Unwatched":
         return self
@@ -48,8 +48,8 @@ class _Unwatched:
         pass
 
     def note(self, **about: Note) -> None:
-        """Forget it."""
+        """Do nothing."""
 
 
 UNWATCHED: Watch = _Unwatched()
-"""Watches nothing, at the cost of a call."""
+"""The watch that notes nothing."""

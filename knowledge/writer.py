@@ -58,7 +58,7 @@ Vector = tuple[float, ...]
 
 _TELLERS = frozenset({ActorKind.SUMMARIZER, ActorKind.PROFILE_WRITER})
 _WORDS = frozenset({"content", "entities", "topics", "cues", "trail"})
-"""Fields of an op in which somebody says something; ids, which may look like a card, are none."""
+"""Fields of an op with words that are masked; ids stay, although one may look like a card."""
 
 
 _LOOKED_AT = ("entry", "turn", "preferences")
@@ -66,12 +66,12 @@ _LOOKED_AT = ("entry", "turn", "preferences")
 
 @dataclass(frozen=True)
 class _Scene:
-    """What the journal has of a verdict that is to be applied."""
+    """The records that the journal has for a verdict."""
 
     entries: LedgerEntries
-    """What was written of it before."""
+    """Its entries, if it was written before."""
     turns: list[Turn]
-    """The judged turns that are still there."""
+    """The judged turns that still exist."""
     chosen: Preferences
 
 
@@ -89,7 +89,7 @@ class Writer:
         withheld: AbstractSet[Group] = NEVER_KEPT,
         called: Sequence[str] = (),
     ) -> None:
-        """Write to these; `called` are the usual names of user and persona."""
+        """Create a writer; `called` are the usual names of user and persona."""
         self._memories = memories
         self._journal = journal
         self._sessions = Sessions(journal)
@@ -101,7 +101,7 @@ class Writer:
         self._called = tuple(called)
 
     async def apply(self, verdict: Verdict, turns: Sequence[Turn]) -> LedgerEntries:
-        """Write a verdict to the ledger and carry it out; one already written is only returned."""
+        """Write a verdict to the ledger and carry it out; if it is written already, return it."""
         await self.finish(verdict.user_id)
         scene = await self._look(verdict, turns)
         done = scene.entries
@@ -115,10 +115,7 @@ class Writer:
         return done or await self.carry_out(entries)
 
     async def finish(self, user_id: str | None = None) -> int:
-        """Finish verdicts that were written and not applied, because of a crash or an outage.
-
-        Returns their number.
-        """
+        """Apply verdicts that a crash or an outage left unapplied; return their number."""
         unfinished = await self._journal.unsettled(user_id)
         for entries in unfinished:
             if entries[0].op != "UNDO":
@@ -127,7 +124,7 @@ class Writer:
         return len(unfinished)
 
     async def _look(self, verdict: Verdict, turns: Sequence[Turn]) -> _Scene:
-        """Return what the journal has of a verdict: all of it is asked for at once."""
+        """Return the journal's records for a verdict, read in one request."""
         contexts = (PlanContext(verdict, place, self._policy) for place in range(len(verdict.ops)))
         entry_ids = [context.entry_id for context in contexts]
         chosen_id = preferences_id(verdict.user_id)
@@ -144,7 +141,7 @@ class Writer:
         )
 
     async def _check_there(self, verdict: Verdict, turns: Sequence[Turn], scene: _Scene) -> None:
-        """Raise NotFoundError if what a model judged was erased while it did."""
+        """Raise NotFoundError if the turns or the user were erased while a model judged."""
         if verdict.by.who in NO_MODELS:
             return
         recorded = [turn.id for turn in turns if turn.seq]
@@ -157,7 +154,7 @@ class Writer:
                 raise NotFoundError("the user was erased meanwhile: nothing is kept")
 
     async def plan(self, verdict: Verdict, turns: Sequence[Turn] = ()) -> LedgerEntries:
-        """Return an entry for each op: its changes, or why it is refused. Nothing is written."""
+        """Return an entry for each op, with its changes or the refusal; writes nothing."""
         return await self._plan(verdict, turns, await self._choices.find(verdict.user_id))
 
     async def _plan(
@@ -223,7 +220,7 @@ class Writer:
         context: PlanContext,
         turns: Sequence[Turn],
     ) -> LedgerEntry:
-        """Return the entry for one op: what it changes, why it is refused, or that it waits."""
+        """Return the entry for one op: with changes, with a refusal, or waiting for consent."""
         verdict, asks_first = context.verdict, context.require_confirmation
         waits = refused is None and asks_first and needs_confirmation(op, targets, verdict)
         changes = () if refused or waits else plan(op, targets, context)
@@ -278,7 +275,7 @@ class Writer:
             await self._journal.mark(turns, state=TurnState.JUDGED, error="", judged=judged)
 
     async def carry_out(self, entries: Sequence[LedgerEntry]) -> LedgerEntries:
-        """Write every `after`. Idempotent."""
+        """Write the memories after every change of the entries. Idempotent."""
         vectors = await self._vectors(entries)
         done = []
         for entry in entries:
@@ -305,10 +302,10 @@ class Writer:
     async def spare(
         self, entry: LedgerEntry, tells: Sequence[bool], *, by: Actor, now: datetime
     ) -> LedgerEntry:
-        """Show again what a forgetting has hidden and a judge calls something else.
+        """Show hidden records again that, as a judge says, do not repeat what was forgotten.
 
-        `tells` says of each doubtful line whether it tells of what was forgotten. Returns the entry
-        of the forgetting as it is now: undoing it brings back the rest.
+        `tells` says for each doubtful line whether it repeats it. Returns the current entry of the
+        forgetting, whose undo shows the other records again.
         """
         ids = ids_to_show_again(entry, tells)
         now_held = to_memories(await self._memories.get(list(entry.memory_ids)))
@@ -326,7 +323,7 @@ class Writer:
         return await self._journal.entry(entry.id)
 
     async def _show_again(self, outcome: LedgerEntry) -> None:
-        """Show the turns that a judge called something else; settle what the forgetting hides."""
+        """Show the turns of an outcome again, and note the turns that stay hidden."""
         entry = await self._journal.entry(outcome.details["spares"])
         if doubts_of(entry):  # else this was done before a crash
             ids, before = outcome.details["ids"], entry.details["resting"]["segments"]
@@ -351,7 +348,7 @@ class Writer:
         await self._sessions.requeue([*named, *(one for one in touched if one not in named)])
 
     async def _show(self, entry: LedgerEntry, ids: Sequence[str]) -> None:
-        """Show those of an entry's turns that no other forgetting hides as well."""
+        """Show the turns of an entry again, except those that another forgetting hides."""
         hiding = [
             one.details["resting"]["turns"]
             for one in await self._journal.entries(entry.user_id)
@@ -423,9 +420,9 @@ def _ledger_entry(
 
 
 def _details(op: Op, verdict: Verdict, withheld: frozenset[Group]) -> dict[str, Any]:
-    """Return the op as requested, with real ids in place of handles and sensitive data masked.
+    """Return the fields of an op, with real ids in place of handles and sensitive data masked.
 
-    It is masked even if the op was refused for another reason.
+    Data is masked even if the op was refused for another reason.
     """
     asked = op.model_dump(mode="json", exclude_defaults=True, exclude={"reason", "quote"})
     for name in _WORDS & asked.keys():

@@ -63,7 +63,7 @@ class Embedder:
         self.name = name
         """The name `provider:model`; vectors of different names cannot be mixed."""
         self.dimension = dimension
-        """The length of the vectors; `None` if unknown, which is until the first text."""
+        """The length of the vectors; `None` until the first text, if unknown."""
         self.floor = USUAL_FLOOR if floor is None else floor
         """The cosine below which two texts are unrelated, for this embedder."""
         self.breaker = breaker
@@ -82,7 +82,7 @@ class Embedder:
 
     @property
     def holds_the_loop(self) -> bool:
-        """Whether it computes where it is called, and waits for nothing."""
+        """Whether it computes within the event loop and blocks it."""
         return isinstance(self._embeddings, HashEmbeddings)
 
     async def find_dimension(self) -> int:
@@ -132,7 +132,7 @@ class Embedder:
         return await self._vectors(texts, query=self._asymmetric, within=limit)
 
     async def prepare_queries(self, texts: Sequence[str], *, within: float | None = None) -> None:
-        """Have the vectors at hand that `embed_queries` will be asked for. Raises the same."""
+        """Cache the vectors for a later `embed_queries`. Raises the same errors."""
         await self._find(texts, query=self._asymmetric, within=self._limit(within))
 
     def nearness(self, cosine: float) -> float:
@@ -140,7 +140,7 @@ class Embedder:
         return max(0.0, (cosine - self.floor) / (1 - self.floor))
 
     def forget_texts(self) -> None:
-        """Drop the vectors that are remembered, and the texts with them."""
+        """Clear the cache of texts and vectors."""
         self._cache.clear()
 
     async def probe(self) -> None:

@@ -1,9 +1,9 @@
-"""Nearness of raw turns, by their own words and vectors and by those of their neighbours.
+"""Searching raw turns, by their own words and vectors and by those of their neighbours.
 
 An answer seldom repeats its question: "Green, of course!" is found by the question in the turn
-before. Turns that are hidden, expired or filtered out are not among the hits and do not help their
-neighbours. The two messages of a turn are compared one by one, so that a long reply does not drown
-a short sentence; the reply has less weight, since most questions are about the user.
+before. Hidden, expired and filtered turns are no hits and do not help their neighbours. The two
+messages of a turn are compared separately, so that a long reply does not hide a short sentence; the
+reply has less weight, since most questions are about the user.
 """
 
 import asyncio
@@ -41,23 +41,23 @@ if TYPE_CHECKING:
     from souffleur.knowledge.search.embedder import Embedder
 
 LEXICAL_HITS = 300
-"""Number of hits by words; only these can help their neighbours."""
+"""Number of hits by words; only they can help their neighbours."""
 DENSE_HITS = 200
 """Number of hits by dense vectors."""
 REPLY_HITS = 100
-"""Number of hits among the assistant's messages, by either."""
+"""Number of hits among the assistant's messages, by words and by vectors."""
 HELPERS = 10
-"""Number of the best hits by words whose neighbours are found even if they are no hits."""
+"""Number of the best hits by words whose neighbours are read as well."""
 NEIGHBOUR_WEIGHTS = {-2: 0.25, -1: 0.5, 1: 0.5, 2: 0.25}
 """Weight of a neighbour's words, by its distance in turns (positive: later)."""
 SELF_CONTAINED_BYTES = 400
 """Length of a turn, in bytes of UTF-8, from which its neighbours count less."""
 REPLY_WEIGHT = 0.5
-"""Weight of what the assistant says against what the user says."""
+"""Weight of the assistant's message; the user's has 1."""
 ASKING_WEIGHT = 0.9
-"""Weight of a question that nobody answers in its turn: it seldom answers another."""
+"""Weight of a question without an answer in its turn: it seldom answers another question."""
 OTHER_SPEAKER_WEIGHT = 0.9
-"""Weight of a turn by somebody other than the speaker that the question names."""
+"""Weight of a turn by another speaker than the question names."""
 MAX_NEIGHBOUR_GAP = timedelta(minutes=30)
 """Maximum time between two neighbours."""
 MIN_LABEL_SHARE = 0.1
@@ -74,17 +74,17 @@ _LABEL = re.compile(r"^([^\W\d_][^\n:：]{0,23})[:：]", re.MULTILINE)
 
 
 class _Told(NamedTuple):
-    """What counts of a turn for the nearness of turns, found out once while its point stays so."""
+    """The properties of a turn that count for its nearness, cached with its point."""
 
     place: tuple[str, int]
-    """Its session, and its place in that; 0: unknown."""
+    """Its session and its place in the session; 0 means unknown."""
     at: datetime
     need: float
-    """How much it depends on its neighbours: 1 for a short one, less for a long one."""
+    """The weight of its neighbours: 1 for a short turn, less for a long one."""
     labels: frozenset[str]
-    """What begins its messages as a speaker's name does."""
+    """The labels ("Ann:") at the beginning of its messages."""
     weight: float
-    """Less for a question that nobody answers in its turn."""
+    """1, or less for a question without an answer in its turn."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ async def _dense_hits(
     allowed: Filter,
     around: Sequence[Filter],
 ) -> list[list[Hit]]:
-    """Return the hits of each vector on both sides, and what is `around` that they lack."""
+    """Return the hits of each vector on both sides, and further turns `around` the helpers."""
     dense = _of_both_sides([Search(vector, allowed, DENSE_HITS) for vector in vectors])
     size = len(NEIGHBOUR_WEIGHTS) + 1
     helped = [Search(vectors[0], some, size) for some in around] if vectors else []
@@ -213,7 +213,7 @@ async def _dense_hits(
 
 
 def _of_both_sides(searches: Sequence[Search]) -> list[Search]:
-    """Return each search among what the user said, and the same among the replies."""
+    """Return each search twice: among the user's messages, and among the replies."""
     return [
         one
         for search in searches
@@ -232,7 +232,7 @@ def _around(where: tuple[str, int], allowed: Filter) -> Filter | None:
 
 
 def _once(known: Iterable[Sequence[Hit]], more: Iterable[Sequence[Hit]]) -> list[Hit]:
-    """Return the hits that are not known yet, each once."""
+    """Return the hits among `more` that are not among `known`, each once."""
     seen = {hit.point.id for hits in known for hit in hits}
     each = {hit.point.id: hit for hits in more for hit in hits}
     return [hit for id, hit in each.items() if id not in seen]
@@ -252,7 +252,7 @@ def speakers(turns: Sequence[Some[str]]) -> set[str]:
 
 
 def without_names(text: str, names: Iterable[str]) -> str:
-    """Return the text without the speakers' names, which say little if they are in every turn.
+    """Return the text without the speakers' names, as they are in every turn and rank nothing.
 
     >>> without_names("When did Ann's cat run away from Annecy?", {"Ann"})
     'When did cat run away from Annecy?'
@@ -288,14 +288,14 @@ def _senses(
 
 
 def _weight(told: _Told, named: set[str]) -> float:
-    """Return the weight of a turn by whether it only asks, and by its speaker if one is named."""
+    """Return the weight of a turn, which is less if the question names another speaker."""
     if not named or told.labels & named:
         return told.weight
     return told.weight * OTHER_SPEAKER_WEIGHT
 
 
 def _lend(told: dict[str, _Told], scores: dict[str, float]) -> dict[str, float]:
-    """Return what neighbours add to the score of each turn whose place in its session is known."""
+    """Return the part of each turn's score that its neighbours add, by id."""
     counted = {id: one for id, one in told.items() if one.place[1]}
     said = {counted[id].place: id for id in scores if id in counted}
     lent: dict[str, float] = {}

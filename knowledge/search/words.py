@@ -1,4 +1,4 @@
-"""English endings and stop words: what makes "cats" find "cat" and "the" find nothing."""
+"""Terms of a text, their weights (BM25), English stems and stop words."""
 
 import math
 import re
@@ -47,9 +47,9 @@ def stem(word: str) -> str:
 
 
 K1 = 1.2
-"""How soon repetitions of a term stop adding weight (BM25)."""
+"""The parameter k1 of BM25: repetitions of a term add less with a smaller value."""
 B = 0.4
-"""How much length reduces weight, 0 to 1 (BM25); low, as memories have similar lengths."""
+"""The parameter b of BM25, 0 to 1: the effect of length; low, as memories are similarly long."""
 AVERAGE_LENGTH = 32
 """Average number of terms of a text. A constant, so that stored vectors never become stale."""
 LONE_CHARACTER_WEIGHT = 0.5
@@ -68,7 +68,7 @@ _WORD = rf"{_SPACED}+(?:(?:(?<=\d)[.:](?=\d)|'){_SPACED}+)*"
 _WORDS = re.compile(_WORD)
 _RUNS = re.compile(rf"(?P<compound>{_WORD}(?:[-_.]{_WORD})*)|[{_UNSPACED}]+")
 _KANA = re.compile(r"[\u3041-\u30ff]")
-"""What tells Japanese, whose characters are other words: 机 is a desk, no 機."""
+"""Characters that occur in Japanese only; its 机 is a desk and not a simplified 機."""
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _APOSTROPHES = str.maketrans("’‘ʼ＇", "''''")
 _PARTICLES = frozenset("的了吗呢吧啊呀哦嗯着过地得么嘛啦のはがをにへともでやだねよかなて")

@@ -14,7 +14,7 @@ from souffleur.knowledge.store.engine.collection import Payload, Point
 from souffleur.knowledge.store.labels import LOOKUP_FIELDS, lookup_fields
 from souffleur.knowledge.store.reading import read, read_each
 from souffleur.knowledge.text.match import normalize_text
-from souffleur.knowledge.turn import Turn, Words
+from souffleur.knowledge.turn import Turn
 
 Vector = tuple[float, ...]
 
@@ -67,9 +67,6 @@ def to_memories(points: Iterable[Point]) -> list[Memory]:
     return read_each(points, to_memory)
 
 
-_NO_WORDS = {"type"} | LOOKUP_FIELDS | (Turn.model_fields.keys() - Words.model_fields.keys())
-
-
 class _Masked(NamedTuple):
     """The words of a turn, with data of these groups masked."""
 
@@ -89,11 +86,6 @@ def to_turn(point: Point) -> Turn:
     Raises UnreadableError.
     """
     return read(point, Turn, derived={"type"} | LOOKUP_FIELDS)
-
-
-def to_words(point: Point) -> Words:
-    """Return what was said in the turn of a point. Raises UnreadableError."""
-    return read(point, Words, derived=_NO_WORDS)
 
 
 def masked_reader(withheld: AbstractSet[Group]) -> Callable[[Point], Turn]:

@@ -21,7 +21,6 @@ from souffleur.knowledge.store.codecs import (
     seq_of,
     to_entry,
     to_turn,
-    to_words,
 )
 from souffleur.knowledge.store.engine.collection import (
     POINTS_PER_PAGE,
@@ -206,7 +205,7 @@ class Journal:
     async def messages_before(self, turn: Turn, *, limit: int) -> list[Said]:
         """Return the latest messages before a turn in the same session, oldest first.
 
-        Those of turns that are hidden, as they tell something forgotten, are left out.
+        Skips turns that are hidden, as they repeat something forgotten.
         """
         must = (
             Is("type", "turn"),
@@ -219,7 +218,7 @@ class Journal:
         for most in (-(-limit // 2), limit):  # nearly all turns have two messages
             wanted = Filter(must, (Is("hidden", True),))
             found, _ = await self.collection.scroll(wanted, limit=most, order=newest)
-            spoken = [words.said for words in read_each(found, to_words)]
+            spoken = [turn.clipped().said() for turn in read_each(found, to_turn)]
             said = [one for messages in reversed(spoken) for one in messages]
             if len(said) >= limit or len(found) < most:
                 break

@@ -764,24 +764,30 @@ class Souffleur:
         of chats and of mem0's memories that cannot be read are named in `unread`. Raises
         FileError, which names the line; NotFoundError, StoreMismatchError, MemoryOffError.
         """
-        from souffleur.integrations.importers.files import import_chats, import_records, source_of
+        from souffleur.integrations.importers.files import READERS, check_size, source_of
+        from souffleur.integrations.importers.mem0 import import_mem0
+        from souffleur.knowledge.store.transfer import import_export
 
         path, found = Path(file), source_of(Path(file), source)
+        if found == "souffleur":
+            return await self._service.do(
+                lambda: import_export(
+                    self.knowledge,
+                    path,
+                    user_id=user_id,
+                    dry_run=dry_run,
+                    wake=self._service.wake,
+                )
+            )
+        await asyncio.to_thread(check_size, path, self.settings.max_import)
         if found.is_chat:
             replay = await self._replay(path, user_id, agent_id)
             return await self._service.do(
-                lambda: import_chats(replay, path, found, dry_run=dry_run)
+                lambda: replay.run(path, READERS[found], source=found, dry_run=dry_run)
             )
         return await self._service.do(
-            lambda: import_records(
-                self.knowledge,
-                path,
-                found,
-                user_id=user_id,
-                dry_run=dry_run,
-                wake=self._service.wake,
-                now=self.clock(),
-                limit=self.settings.max_import,
+            lambda: import_mem0(
+                self.knowledge, path, user_id=user_id, dry_run=dry_run, now=self.clock()
             )
         )
 

@@ -147,14 +147,6 @@ class Measures:
         self._steady = steady
         self._seconds = _histograms(registry)
         self._counters = _counters(registry)
-        self._count: dict[str, Callable[[Notes, str], None]] = {
-            "recall": self._recalled,
-            "observe": self._observed,
-            "judge": self._judged,
-            "chat": self._asked,
-            "apply": self._applied,
-            "run": self._ran,
-        }
 
     @contextmanager
     def __call__(self, what: What, **about: Note) -> Iterator[_Noted]:
@@ -171,26 +163,31 @@ class Measures:
                 seconds, labels = self._seconds[what]
                 each = [_text(noted.about, label) for label in labels]
                 (seconds.labels(*each) if each else seconds).observe(took)
-            if count := self._count.get(what):
-                count(noted.about, error)
+            self._count(what, noted.about, error)
 
-    def _recalled(self, about: Notes, error: str) -> None:
-        self._counters["recalls"].labels("error" if error or about.get("error") else "ok").inc()
+    def _count(self, what: What, about: Notes, error: str) -> None:
+        count = self._counters
+        match what:
+            case "recall":
+                count["recalls"].labels("error" if error or about.get("error") else "ok").inc()
+            case "observe":
+                count["turns_late"].inc(about.get("durable") is False)
+                count["turns_observed"].inc(bool(about.get("new")))
+            case "judge" if error:
+                count["judgements_failed"].labels(error).inc()
+            case "judge":
+                count["turns_judged"].inc(_number(about, "turns"))
+            case "chat":
+                self._count_call(about, error)
+            case "apply":
+                for op in _each(about, "done"):
+                    count["operations"].labels(op, _text(about, "by")).inc()
+                for reason in _each(about, "refused"):
+                    count["refusals"].labels(reason).inc()
+            case "run":
+                count["runs"].labels(_text(about, "name"), error or "ok").inc()
 
-    def _observed(self, about: Notes, error: str) -> None:
-        if about.get("durable") is False:
-            self._counters["turns_late"].inc()
-        if about.get("new"):
-            self._counters["turns_observed"].inc()
-
-    def _judged(self, about: Notes, error: str) -> None:
-        turns = _number(about, "turns")
-        if error:
-            self._counters["judgements_failed"].labels(error).inc()
-        else:
-            self._counters["turns_judged"].inc(turns)
-
-    def _asked(self, about: Notes, error: str) -> None:
+    def _count_call(self, about: Notes, error: str) -> None:
         model, prompt = _text(about, "model"), _text(about, "prompt")
         self._counters["model_calls"].labels(model, prompt, error or "ok").inc()
         cached = _number(about, "cached_tokens")
@@ -199,15 +196,6 @@ class Measures:
         for kind, number in tokens.items():
             self._counters["model_tokens"].labels(model, kind).inc(max(0.0, number))
         self._counters["model_cost"].labels(model).inc(_number(about, "cost"))
-
-    def _applied(self, about: Notes, error: str) -> None:
-        for op in _each(about, "done"):
-            self._counters["operations"].labels(op, _text(about, "by")).inc()
-        for reason in _each(about, "refused"):
-            self._counters["refusals"].labels(reason).inc()
-
-    def _ran(self, about: Notes, error: str) -> None:
-        self._counters["runs"].labels(_text(about, "name"), error or "ok").inc()
 
 
 def _histograms(registry: CollectorRegistry) -> dict[str, tuple[Histogram, tuple[str, ...]]]:

@@ -1,12 +1,10 @@
 """Files to import: the program that wrote a file, and temporary files for uploads."""
 
-import asyncio
 import shutil
 import tempfile
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from zipfile import is_zipfile
@@ -14,13 +12,10 @@ from zipfile import is_zipfile
 from souffleur.errors import FileError, NotFoundError, SettingsError, SouffleurError
 from souffleur.integrations.importers.chatgpt import is_chatgpt, read_chatgpt, size_of
 from souffleur.integrations.importers.chats import is_message_list, read_messages
-from souffleur.integrations.importers.mem0 import import_mem0
-from souffleur.integrations.importers.replay import Reader, Replay
+from souffleur.integrations.importers.replay import Reader
 from souffleur.integrations.importers.sillytavern import is_sillytavern, read_sillytavern
-from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.store.engine.files import locked_folder
 from souffleur.knowledge.store.export import is_export
-from souffleur.knowledge.store.transfer import Imported, import_export
 
 _HEAD = 1 << 16
 """Number of bytes by which a file is recognised."""
@@ -87,37 +82,7 @@ def source_of(file: Path, named: ImportSource | str = ImportSource.AUTO) -> Impo
     raise FileError(f"{file} is {what}")
 
 
-async def import_chats(
-    replay: Replay, file: Path, source: ImportSource, *, dry_run: bool
-) -> Imported:
-    """Import the chats of a file: their turns are observed. Raises FileError, StoreError."""
-    await asyncio.to_thread(_check_size, file, replay.settings.max_import)
-    return await replay.run(file, READERS[source], source=source, dry_run=dry_run)
-
-
-async def import_records(
-    knowledge: KnowledgeBase,
-    file: Path,
-    source: ImportSource,
-    *,
-    user_id: str | None,
-    dry_run: bool,
-    wake: Callable[[str], None],
-    now: datetime,
-    limit: int,
-) -> Imported:
-    """Import an export of Souffleur or the memories of mem0. Raises FileError, StoreError.
-
-    `wake` is called with each user whose turns wait to be judged. `limit` is the maximum size of a
-    file of mem0's, in bytes.
-    """
-    if source is ImportSource.MEM0:
-        await asyncio.to_thread(_check_size, file, limit)
-        return await import_mem0(knowledge, file, user_id=user_id, dry_run=dry_run, now=now)
-    return await import_export(knowledge, file, user_id=user_id, dry_run=dry_run, wake=wake)
-
-
-def _check_size(file: Path, limit: int) -> None:
+def check_size(file: Path, limit: int) -> None:
     """Raise FileError for a file of more than `limit` bytes, unpacked."""
     if (size := size_of(file)) > limit:
         raise FileError(

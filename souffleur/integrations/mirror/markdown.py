@@ -43,11 +43,11 @@ class Entry:
     kind: Kind
     id: str = ""
     """The whole id, or its beginning if the comment was deleted; empty if written by hand."""
-    value: float = 0.0
-    """The effective value now."""
-    used_on: date | None = None
+    value: float = field(default=0.0, compare=False)
+    """The effective value now. Like the next two fields, it is written and never read back."""
+    used_on: date | None = field(default=None, compare=False)
     """The day of the last use, or of learning, in UTC."""
-    uses: int = 0
+    uses: int = field(default=0, compare=False)
     mark: str = ""
     """The digest of the words last written; empty if unknown."""
     archived: bool = False
@@ -89,7 +89,7 @@ def parse(heading: str, body: str, *, archived: bool = False) -> Entry:
     found = _HEADING.fullmatch(heading)
     if found is None:
         raise ValueError("the heading is not of the form '### [id] kind'")
-    word, *rest = (part.strip() for part in found["rest"].split("|"))
+    word = found["rest"].split("|")[0].strip()
     known = word.lower() in list(Kind)
     if not known and not found["mark"]:
         raise ValueError(f"{word!r} is no kind of memory: write one of {_KINDS}")
@@ -97,14 +97,10 @@ def parse(heading: str, body: str, *, archived: bool = False) -> Entry:
     if not content:
         raise ValueError("there are no words below the heading")
     short = (found["short"] or "").strip()
-    value, day, uses = [*rest, "", "", ""][:3]
     return Entry(
         content,
         Kind(word.lower()) if known else Kind.FACT,
         id=found["id"] or ("" if short.lower() == NEW else short),
-        value=float(value) if re.fullmatch(r"\d+(\.\d+)?", value) else 0.0,
-        used_on=_day(day),
-        uses=int(uses) if re.fullmatch(r"\d{1,9}", uses) else 0,
         mark=found["mark"] or "",
         archived=archived,
     )
@@ -140,13 +136,6 @@ def _decode(found: re.Match[str]) -> str:
         return "&"
     code = int(found["code"], 16)
     return chr(code) if code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF else found[0]
-
-
-def _day(text: str) -> date | None:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        return None
 
 
 MEMORY, LEARNINGS = "MEMORY.md", "LEARNINGS.md"
@@ -189,7 +178,7 @@ def render_page(name: str, user: str, page: Page, now: datetime) -> str:
     parts = [
         TITLES[name],
         f"<!-- Last updated: {now.isoformat(timespec='seconds')} -->\n"
-        f"<!-- Total entries: {len(page.entries)} -->\n<!-- User: {_one_line(user)} -->",
+        f"<!-- Total entries: {len(page.entries)} -->\n<!-- User: {one_line(user)} -->",
         ACTIVE,
         *(render(one) for one in page.entries if not one.archived),
         ARCHIVED,
@@ -198,7 +187,7 @@ def render_page(name: str, user: str, page: Page, now: datetime) -> str:
     if page.rejected:
         parts += [
             REJECTED,
-            *(f"<!-- souffleur: {_one_line(one.why)} -->\n{one.text}" for one in page.rejected),
+            *(f"<!-- souffleur: {one_line(one.why)} -->\n{one.text}" for one in page.rejected),
         ]
     return "\n\n".join(parts) + "\n"
 
@@ -206,11 +195,6 @@ def render_page(name: str, user: str, page: Page, now: datetime) -> str:
 def without_time(text: str) -> str:
     """Return the text of a file without the time of its last update."""
     return _UPDATED.sub("", text, count=1)
-
-
-def user_line(user: str) -> str:
-    """Return a user id in the form that the head of a file has."""
-    return _one_line(user)
 
 
 def parse_page(text: str) -> Page:
@@ -262,5 +246,6 @@ def _read(piece: Sequence[str], *, archived: bool, why: str) -> Entry | Rejected
         return Rejected(text, str(error))
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """Return a text in the form that a comment of a file has."""
     return " ".join(text.split()).replace("--", "\u2010\u2010")

@@ -29,10 +29,10 @@ from souffleur.integrations.mirror.markdown import (
     Page,
     Rejected,
     mark_of,
+    one_line,
     parse_page,
     reject,
     render_page,
-    user_line,
     without_time,
 )
 from souffleur.knowledge.decay import effective
@@ -163,7 +163,7 @@ class Mirror:
 
     def _check_owner(self, pages: Mapping[str, Page]) -> None:
         for name, page in pages.items():
-            if page.user and page.user != user_line(self._user):
+            if page.user and page.user != one_line(self._user):
                 raise FileError(
                     f"'{self._folder / name}' mirrors the user {page.user!r}, not "
                     f"{self._user!r}: give each user a folder of its own."

@@ -66,7 +66,7 @@ from souffleur.knowledge.store.sessions import Sessions
 from souffleur.knowledge.store.topics import Removals
 from souffleur.knowledge.store.upgrade import Progress, fill
 from souffleur.knowledge.turn import Turn
-from souffleur.knowledge.watching import UNWATCHED, Watch
+from souffleur.knowledge.watching import Watch, unwatched
 from souffleur.knowledge.writer import Writer
 
 NEAR_DUPLICATE = 0.95
@@ -97,7 +97,7 @@ class KnowledgeBase:
         withheld: AbstractSet[Group] = NEVER_KEPT,
         called: Sequence[str] = (),
         aclose: Callable[[], Awaitable[None]] | None = None,
-        watch: Watch = UNWATCHED,
+        watch: Watch = unwatched,
     ) -> None:
         """Create a knowledge base over opened collections.
 

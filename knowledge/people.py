@@ -116,7 +116,7 @@ class PersonaCard(Frozen):
 
 
 def sphere_of(card: PersonaCard | None) -> str:
-    """Return the sphere of what a persona is told; the common one if it was not introduced."""
+    """Return the sphere of a persona; `COMMON` if it was not introduced."""
     return card.sphere if card else COMMON
 
 
@@ -129,9 +129,9 @@ class Everybody:
     """All introduced users and personas, by their ids."""
 
     people: Mapping[str, Person] = field(default_factory=dict)
-    """Users by id."""
+    """Introduced users by id."""
     personas: Mapping[str, PersonaCard] = field(default_factory=dict)
-    """Personas by id."""
+    """Introduced personas by id."""
 
     def only(self, user_id: str, agent_id: str) -> "Everybody":
         """Return one user and one persona, if they were introduced."""

@@ -1,8 +1,7 @@
 """The seam to metrics and traces, which watch each piece of work from beginning to end."""
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from types import TracebackType
+from contextlib import AbstractContextManager, nullcontext
 from typing import Literal, Protocol
 
 What = Literal["recall", "observe", "judge", "tell", "chat", "embed", "apply", "engine", "run"]
@@ -30,26 +29,11 @@ class Watch(Protocol):
         """Watch the work within this context; an error is noted by its type."""
 
 
-class _Unwatched:
-    """Watches nothing."""
-
-    def __call__(self, what: What, **about: Note) -> "_Unwatched":
-        return self
-
-    def __enter__(self) -> "_Unwatched":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        pass
-
+class _Unnoted:
     def note(self, **about: Note) -> None:
         """Do nothing."""
 
 
-UNWATCHED: Watch = _Unwatched()
-"""The watch that notes nothing."""
+def unwatched(what: What, **about: Note) -> AbstractContextManager[Work]:
+    """Watch nothing."""
+    return nullcontext(_Unnoted())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from souffleur.errors import SettingsError
 from souffleur.knowledge.network.breaker import Breaker
-from souffleur.knowledge.watching import UNWATCHED, Watch
+from souffleur.knowledge.watching import Watch, unwatched
 from souffleur.service.budget import Budget
 from souffleur.service.health import Endpoints, Replies
 from souffleur.service.limit import Limit
@@ -49,7 +49,7 @@ class Parts:
         *,
         times: TimeSource | None = None,
         endpoints: Endpoints | None = None,
-        watch: Watch = UNWATCHED,
+        watch: Watch = unwatched,
         metrics: "Metrics | None" = None,
         limit: Limit | None = None,
         budget: Budget | None = None,

@@ -14,7 +14,7 @@ from souffleur.knowledge.network.breaker import Breaker
 from souffleur.knowledge.policy import POLICIES
 from souffleur.knowledge.search.embedder import Embedder, make_embedder
 from souffleur.knowledge.store.opening import Opener, StoreLocation, open_knowledge
-from souffleur.knowledge.watching import UNWATCHED, Watch
+from souffleur.knowledge.watching import Watch, unwatched
 from souffleur.parts import Agents, Parts
 from souffleur.service.budget import Budget, DailyLimit
 from souffleur.service.health import Endpoints
@@ -125,7 +125,7 @@ async def open_store(
     settings: Settings,
     times: TimeSource | None = None,
     embedder: Embedder | None = None,
-    watch: Watch = UNWATCHED,
+    watch: Watch = unwatched,
     opener: Opener | None = None,
 ) -> KnowledgeBase:
     """Open the configured store, with `embedder` instead of the configured one if it is given."""

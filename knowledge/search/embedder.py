@@ -23,7 +23,7 @@ from souffleur.knowledge.search.embedding_models import (
     translate,
 )
 from souffleur.knowledge.text.plain import mend
-from souffleur.knowledge.watching import UNWATCHED, Watch
+from souffleur.knowledge.watching import Watch, unwatched
 
 TEXTS_REMEMBERED = 2048
 """Number of texts whose vectors are cached, so that each text of a turn is embedded once."""
@@ -68,7 +68,7 @@ class Embedder:
         """The cosine below which two texts are unrelated, for this embedder."""
         self.breaker = breaker
         """The circuit breaker of the model's endpoint, if any."""
-        self.watch: Watch = UNWATCHED
+        self.watch: Watch = unwatched
         """Watches the requests."""
         self.hits = 0
         """Number of texts whose vector was in the cache."""

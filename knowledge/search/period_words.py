@@ -31,7 +31,7 @@ class PhraseMeaning(StrEnum):
 
 @dataclass(frozen=True)
 class Phrase:
-    """One phrase of a text; `None` means that it does not say."""
+    """One phrase of a text; a field is `None` if the phrase does not give it."""
 
     meaning: PhraseMeaning
     text: str

@@ -57,7 +57,7 @@ class Period:
     phrase: str
     """The words from which it was read."""
     last: bool = False
-    """Whether it means the previous talk: 上次, "last time". Its times then mean "before now"."""
+    """Whether it means the previous talk (上次, "last time"); then the period ends now."""
 
 
 def find_period(text: str, now: datetime, zone: ZoneInfo) -> Period | None:
@@ -115,7 +115,7 @@ def exact_periods(text: str, now: datetime) -> tuple[list[Span], str]:
 
 
 def _shifts(phrase: Phrase) -> Iterator[Callable[[datetime], datetime]]:
-    """Yield what moves a period to another that the same phrase may mean."""
+    """Yield functions that move a period to another one that the same phrase may mean."""
     yearly = phrase.meaning is PhraseMeaning.DATE and phrase.year is None
     weekly = phrase.weekday is not None or phrase.meaning is PhraseMeaning.WEEKEND
     for count in (-1, 0, 1, 2) if yearly or weekly else (0,):
@@ -274,7 +274,7 @@ PAST = "|".join(
         "っけ|[先去昨](?:週|周|月|年|日)|この(?:前|間)|さっき|(?<!以)前に",
     ]
 )
-"""Words that put a question into the past; "what shall we do on Friday?" has none."""
+"""Words by which a question is about the past."""
 _SENTENCE_END = re.compile(r"(?<=[。！？!?\n；;])|(?<=\.)\s")
 
 

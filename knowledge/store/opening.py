@@ -32,7 +32,7 @@ from souffleur.knowledge.store.upgrade import (
     check_schema,
     queue_turns,
 )
-from souffleur.knowledge.watching import UNWATCHED, Watch
+from souffleur.knowledge.watching import Watch, unwatched
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ async def open_knowledge(
     raw_days: int = 30,
     withheld: AbstractSet[Group] = NEVER_KEPT,
     called: Sequence[str] = (),
-    watch: Watch = UNWATCHED,
+    watch: Watch = unwatched,
     opener: Opener | None = None,
 ) -> KnowledgeBase:
     """Open a store; create it if there is none. `opener` replaces `open_collections`.
@@ -87,7 +87,7 @@ async def open_knowledge(
         if made_with["schema"] < SCHEMA:
             await bring_up(memories, journal)
         embedder.assume(dimension, made_with.get("floor"))
-        if watch is not UNWATCHED:
+        if watch is not unwatched:
             memories, journal.collection = watched(memories, watch), watched(talk, watch)
         aclose = opening.pop_all().aclose
     return KnowledgeBase(

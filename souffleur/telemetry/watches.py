@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from souffleur.agents.model.chat import Chat, Message, Reply, Request, Usage
 from souffleur.errors import AnswerError, EndpointError, SettingsError
 from souffleur.knowledge.privacy.addresses import host_of
-from souffleur.knowledge.watching import UNWATCHED, Note, Watch, What, Work
+from souffleur.knowledge.watching import Note, Watch, What, Work, unwatched
 
 if TYPE_CHECKING:
     from souffleur.settings import Settings
@@ -46,7 +46,7 @@ def make_watch(settings: "Settings", metrics: "Metrics | None") -> Watch:
             raise _missing("traces", error) from error
         watches.append(Spans(get_tracer("souffleur"), content=settings.traces == "content"))
     if len(watches) < 2:
-        return watches[0] if watches else UNWATCHED
+        return watches[0] if watches else unwatched
     return Together(watches)
 
 

@@ -220,15 +220,18 @@ class MemoryCounters:
         """Return the memories of a user with the same words, each paired with the oldest one."""
         alike = [sorted(group, key=age) for group in self._wordings.values() if len(group) > 1]
         pairs = [Pair(group[0], other) for group in alike for other in group[1:]]
-        return tuple(sorted(pairs, key=lambda pair: (age(pair.first), age(pair.second))))
+        return _by_age(pairs)
 
     def contradictions(self) -> tuple[Pair, ...]:
         """Return contradicting memories of a user that are both still valid, each pair once."""
         links = {(min(link), max(link)) for link in self._against if set(link) <= self._held}
         both = [(self.active[one], self.active[other]) for one, other in links if one != other]
         pairs = [Pair.of(*two) for two in both]
-        mine = [pair for pair in pairs if pair.first.user_id == pair.second.user_id]
-        return tuple(sorted(mine, key=lambda pair: (age(pair.first), age(pair.second))))
+        return _by_age(pair for pair in pairs if pair.first.user_id == pair.second.user_id)
+
+
+def _by_age(pairs: Iterable[Pair]) -> tuple[Pair, ...]:
+    return tuple(sorted(pairs, key=lambda pair: (age(pair.first), age(pair.second))))
 
 
 class JournalCounters:

@@ -7,11 +7,10 @@ chosen text of a message with several replies (swipes).
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import dropwhile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from souffleur.errors import InputError
 from souffleur.integrations.importers.chats import (
@@ -74,14 +73,11 @@ def read_sillytavern(file: Path, called: Collection[str] = ()) -> Iterator[Chat 
     yield _chat(head, lines, speakers, by_words=_at_once(lines))
 
 
-@dataclass(frozen=True)
-class _Speakers:
-    """The speakers of a chat."""
+class _Speakers(NamedTuple):
+    """The case-folded names of the user, and whether several characters reply."""
 
     own: frozenset[str]
-    """The names of the user, case-folded."""
     several: bool
-    """Whether several characters reply."""
 
 
 def _speakers(

@@ -161,10 +161,8 @@ class SouffleurMiddleware(AgentMiddleware[Any, Any, Any]):
         self, request: _Request, handler: Callable[[_Request], _Response]
     ) -> _Response:
         """Call the model with memories. Raises InputError if no user is named."""
-        talk, turn = self._turn(request.state["messages"], request.runtime)
-        found = self._open.find(talk, turn)
-        recall = found[1] if found else Recall()
-        if found is None and turn is not None:
+        talk, turn, recall = self._opened(request)
+        if turn and recall is None:
             recall = self._wait(_recalling(talk, turn))
             self._open.begin(talk, turn, recall)
         return handler(_with_memories(request, recall))
@@ -173,10 +171,8 @@ class SouffleurMiddleware(AgentMiddleware[Any, Any, Any]):
         self, request: _Request, handler: Callable[[_Request], Awaitable[_Response]]
     ) -> _Response:
         """Call the model with memories. Raises InputError if no user is named."""
-        talk, turn = self._turn(request.state["messages"], request.runtime)
-        found = self._open.find(talk, turn)
-        recall = found[1] if found else Recall()
-        if found is None and turn is not None:
+        talk, turn, recall = self._opened(request)
+        if turn and recall is None:
             recall = await self._reach(_recalling(talk, turn))
             self._open.begin(talk, turn, recall)
         return await handler(_with_memories(request, recall))
@@ -208,6 +204,12 @@ class SouffleurMiddleware(AgentMiddleware[Any, Any, Any]):
             turn_id=storable_id(said.id) if said.id.strip() else None,
         )
 
+    def _opened(self, request: _Request) -> tuple[Talk, LastTurn | None, Recall | None]:
+        """Return the last turn of a request, and its whisper if it has one already."""
+        talk, turn = self._turn(request.state["messages"], request.runtime)
+        found = self._open.find(talk, turn)
+        return talk, turn, found[1] if found else None
+
     def _turn(
         self, messages: Sequence[BaseMessage], runtime: Runtime[Any]
     ) -> tuple[Talk, LastTurn | None]:
@@ -235,8 +237,8 @@ def _recalling(talk: Talk, turn: LastTurn) -> Work:
     return lambda memory: memory.recall(**talk.ids, text=turn.user or turn.assistant)
 
 
-def _with_memories(request: _Request, recall: Recall) -> _Request:
-    if not recall.text:
+def _with_memories(request: _Request, recall: Recall | None) -> _Request:
+    if recall is None or not recall.text:
         return request
     return request.override(system_message=with_whisper(request.system_message, recall.text))
 

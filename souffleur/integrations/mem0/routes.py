@@ -329,19 +329,19 @@ async def history(memory: Memory, target: Target, memory_id: str) -> list[dict[s
 
 @router.put("/v1/batch/", name="edit")
 async def update_batch(memory: Memory, target: Target, body: BatchBody) -> dict[str, str]:
-    """Change several memories; none if one of them is missing."""
-    owners = [await target.owner(memory, one.memory_id) for one in body.memories]
-    for user_id, one in zip(owners, body.memories, strict=True):
+    """Change several memories, or no memory if one is missing."""
+    owned = [(await target.owner(memory, one.memory_id), one) for one in body.memories]
+    for user_id, one in owned:
         await find_one(memory, user_id, one.memory_id)
-    for user_id, one in zip(owners, body.memories, strict=True):
+    for user_id, one in owned:
         await change(memory, user_id, one.memory_id, one)
-    return {"message": f"Successfully updated {len(body.memories)} memories"}
+    return {"message": f"Successfully updated {len(owned)} memories"}
 
 
 @router.delete("/v1/batch/", name="forget")
 async def delete_batch(memory: Memory, target: Target, body: BatchBody) -> dict[str, str]:
-    """Forget several memories; none if one of them is missing."""
-    owners = [await target.owner(memory, one.memory_id) for one in body.memories]
-    for user_id, one in zip(owners, body.memories, strict=True):
+    """Forget several memories, or no memory if one is missing."""
+    owned = [(await target.owner(memory, one.memory_id), one) for one in body.memories]
+    for user_id, one in owned:
         await memory.forget(one.memory_id, user_id=user_id)
-    return {"message": f"Successfully deleted {len(body.memories)} memories"}
+    return {"message": f"Successfully deleted {len(owned)} memories"}

@@ -4,9 +4,9 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 from souffleur.errors import FileError
 
@@ -17,8 +17,7 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
 """Names that Windows keeps for devices."""
 
 
-@dataclass(frozen=True)
-class WrittenEntry:
+class WrittenEntry(NamedTuple):
     """An entry of the last write."""
 
     mark: str
@@ -30,13 +29,8 @@ Written = Mapping[str, Mapping[str, WrittenEntry]]
 """The entries of the last write, by file and id."""
 
 
-@dataclass(frozen=True)
-class FileStamp:
-    """Time in nanoseconds, size in bytes and inode of a file; a write changes the stamp."""
-
-    time: int
-    size: int
-    inode: int
+FileStamp = tuple[int, int, int]
+"""Time in nanoseconds, size in bytes and inode of a file; a write changes the stamp."""
 
 
 def folder_name(user_id: str) -> str:
@@ -70,7 +64,7 @@ def stamp_of(file: Path) -> FileStamp | None:
         found = file.stat()
     except OSError:
         return None
-    return FileStamp(found.st_mtime_ns, found.st_size, found.st_ino)
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def replace(file: Path, text: str, *, keep: bool = True) -> None:
@@ -101,11 +95,7 @@ def read_record(folder: Path) -> Written:
 
 def write_record(folder: Path, written: Written) -> None:
     """Record the entries written into a folder. Raises FileError."""
-    record = {
-        name: {id: astuple(last) for id, last in entries.items()}
-        for name, entries in written.items()
-    }
-    replace(folder / RECORD, json.dumps(record), keep=False)
+    replace(folder / RECORD, json.dumps(written), keep=False)
 
 
 def _write(file: Path, data: bytes) -> None:

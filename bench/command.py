@@ -13,9 +13,9 @@ from souffleur.agents.model.chat import Chat, Reply, Request
 from souffleur.agents.model.recording import Player, Recorder
 from souffleur.errors import RecordingError
 from souffleur.evals.runner import eval_settings
+from souffleur.parts import make_endpoint
 from souffleur.replay import as_recorded
 from souffleur.settings import Settings, default_settings, load_settings, need_model
-from souffleur.wiring import make_endpoint
 
 SetName = Annotated[str, typer.Argument(metavar="SET", help=f"One of {', '.join(SETS)}.")]
 SetFile = Annotated[Path, typer.Argument(metavar="PATH", help="The set's file.")]

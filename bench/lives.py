@@ -27,11 +27,11 @@ from rich.console import Console
 from souffleur.api import Souffleur
 from souffleur.evals.fixture import scratch
 from souffleur.knowledge.store.backup import restore
+from souffleur.parts import make_place
 from souffleur.replay import StageClock
 from souffleur.service.jobs import RUNS
 from souffleur.service.run import RunOptions
 from souffleur.settings import Settings, load_settings
-from souffleur.wiring import make_place
 
 USER = "person"
 TALK_PAUSE = timedelta(hours=1)

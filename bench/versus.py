@@ -32,8 +32,8 @@ from souffleur.errors import SettingsError
 from souffleur.evals.result import Measured, interval
 from souffleur.evals.runner import eval_settings
 from souffleur.evals.script import find_scripts
+from souffleur.parts import make_endpoint
 from souffleur.settings import load_settings, need_model
-from souffleur.wiring import make_endpoint
 
 
 def versus(

@@ -60,7 +60,6 @@ from souffleur.knowledge.turn import Turn, TurnState, shorten, turn_point_id
 from souffleur.knowledge.watching import Work
 from souffleur.lookup import READABLE, Stats, check_limit, pick, read_stats
 from souffleur.messages import Content, Messages, read_content, to_turns
-from souffleur.parts import Parts
 from souffleur.recall.compose import Recall
 from souffleur.recall.gather import Asked, Past, look_everywhere, whisper_for
 from souffleur.recall.rendering import estimate_tokens
@@ -100,6 +99,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.store.topics import Forgotten
     from souffleur.knowledge.store.transfer import Imported
     from souffleur.notices import Notice
+    from souffleur.parts import Parts
     from souffleur.report.quality import Quality
     from souffleur.service.run import RunOptions, RunResult
 
@@ -118,7 +118,7 @@ class Souffleur:
     does not wait for its judgement and never raises. All other methods raise SouffleurError.
     """
 
-    def __init__(self, parts: Parts, settings: Settings) -> None:
+    def __init__(self, parts: "Parts", settings: Settings) -> None:
         """Use the parts that `wiring` has opened; `open` is the usual way."""
         self.parts = parts
         """What was opened: store, agents, endpoints."""
@@ -729,7 +729,7 @@ class Souffleur:
         damaged, StoreMismatchError if the place is not empty, StoreBusyError if it is in use.
         """
         from souffleur.knowledge.store import backup
-        from souffleur.wiring import make_place
+        from souffleur.parts import make_place
 
         chosen = change_settings(settings, **overrides) if settings else load_settings(**overrides)
         return await backup.restore(Path(file), make_place(chosen))
@@ -1238,9 +1238,9 @@ class Opening:
         self._memory: Souffleur | None = None
 
     async def _start(self) -> Souffleur:
-        from souffleur.wiring import wire  # qdrant is loaded here, not on import
+        from souffleur.parts import open_parts  # qdrant is loaded here, not on import
 
-        parts = await wire(*self._given)
+        parts = await open_parts(*self._given)
         memory = Souffleur(parts, self._given[0])
         try:
             await memory.start()

@@ -1,18 +1,31 @@
-"""The parts of a Souffleur: the store, the agents, the endpoints and what watches them."""
+"""The parts of a Souffleur, and how they are opened as the settings say."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pydantic import SecretStr
+
+from souffleur.agents.model.chat import Chat, guarded
+from souffleur.agents.model.endpoint import Endpoint, Prices
+from souffleur.cast import usual
 from souffleur.errors import SettingsError
+from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.network.breaker import Breaker
+from souffleur.knowledge.policy import POLICIES
+from souffleur.knowledge.search.embedder import Embedder, make_embedder
+from souffleur.knowledge.store.opening import Opener, StoreLocation, open_knowledge
 from souffleur.knowledge.watching import Watch, unwatched
-from souffleur.service.budget import Budget
+from souffleur.service.budget import Budget, DailyLimit
 from souffleur.service.health import Endpoints, Replies
-from souffleur.service.limit import Limit
+from souffleur.service.limit import COMPUTING, COMPUTING_REMOTELY, Limit
+from souffleur.service.summaries import Summaries
+from souffleur.settings import Settings
+from souffleur.telemetry.watches import make_metrics, make_watch, watched_chat
 from souffleur.times import Clock, TimeSource
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # langgraph takes long to load: without a model, nobody needs it
     from souffleur.agents.boundary_linker import BoundaryLinker
     from souffleur.agents.conflict_resolver import ConflictResolver
     from souffleur.agents.consolidator import Consolidator
@@ -20,8 +33,6 @@ if TYPE_CHECKING:
     from souffleur.agents.forgetting_judge import ForgettingJudge
     from souffleur.agents.monitor import KnowledgeMonitor
     from souffleur.agents.reviewer import MemoryReviewer
-    from souffleur.knowledge.knowledge_base import KnowledgeBase
-    from souffleur.service.summaries import Summaries
     from souffleur.telemetry.metrics import Metrics
 
 
@@ -44,7 +55,7 @@ class Parts:
 
     def __init__(
         self,
-        knowledge: "KnowledgeBase",
+        knowledge: KnowledgeBase,
         agents: Agents | None = None,
         *,
         times: TimeSource | None = None,
@@ -55,25 +66,21 @@ class Parts:
         budget: Budget | None = None,
         close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """`close` closes everything that was opened; by default only the store was."""
+        """`None` means: no model, nothing measured, no budget, the limit of the settings.
+
+        `endpoints` are of the model and of the embedder, `close` closes everything that was opened;
+        by default these are the embedder alone and the store.
+        """
         self.knowledge = knowledge
         self.agents = agents
-        """What asks a model; `None` if no model is configured."""
         self.times = times or TimeSource()
-        self.endpoints = endpoints or _no_model(knowledge, self.times)
-        """The endpoints of the model and of the embedder, and whether they answer."""
+        self.endpoints = endpoints or _without_model(knowledge.embedder, self.times)
         self.watch = watch
-        """Watches the work, for metrics and traces."""
         self.metrics = metrics
-        """The metrics; `None` if nothing is measured."""
         self.limit = limit
-        """How many users are served, and how many of them compute; `None`: as the settings say."""
         self.budget = budget
-        """What may be asked of the model on a day; `None` if nothing is limited."""
         self.replies = Replies()
-        """Whether the proxy can read the replies that it passes on."""
         self.close = close or knowledge.close
-        """Closes everything that was opened."""
 
     @property
     def clock(self) -> Clock:
@@ -93,7 +100,200 @@ class Parts:
         return self.agents
 
 
-def _no_model(knowledge: "KnowledgeBase", times: TimeSource) -> Endpoints:
-    """Return the endpoints of a store without a model: its embedder alone."""
-    judging = Breaker("judging", pause=2.0, steady=times.steady, now=times.now)
-    return Endpoints(None, judging, knowledge.embedder)
+def _without_model(embedder: Embedder, times: TimeSource) -> Endpoints:
+    return Endpoints(
+        None, Breaker("judging", pause=2.0, steady=times.steady, now=times.now), embedder
+    )
+
+
+async def open_parts(
+    settings: Settings,
+    chat: Chat | None,
+    times: TimeSource,
+    embedder: Embedder | None = None,
+    opener: Opener | None = None,
+) -> Parts:
+    """Open and return the parts. If opening the store fails, everything is closed again.
+
+    `opener` opens the collections of the store; `None` is the usual one.
+    """
+    metrics = make_metrics(settings, times)
+    watch = make_watch(settings, metrics)
+    async with AsyncExitStack() as opening:
+        if chat is None and settings.has_model:
+            check_prices(settings)
+            endpoint = make_endpoint(settings)  # before the store: an address may be wrong
+            opening.push_async_callback(endpoint.aclose)
+            chat = endpoint
+        judging = Breaker("judging", pause=settings.retry_pause, steady=times.steady, now=times.now)
+        knowledge = await open_store(settings, times, embedder, watch, opener)
+        opening.push_async_callback(knowledge.close)
+        limit, budget = make_limit(settings, embedder), make_budget(settings, knowledge, times.now)
+        agents = None
+        if chat:
+            watched = limit.lend(watched_chat(chat, watch, settings))
+            asked = budget.metered(guarded(watched, judging))
+            agents = make_agents(settings, knowledge, asked, times.now)
+            knowledge.judge_told = agents.forgetting_judge.judge
+        endpoints = Endpoints(limit.lend(chat) if chat else None, judging, knowledge.embedder)
+        if metrics:
+            from souffleur.telemetry.metrics import Sources
+
+            sources = Sources(knowledge, endpoints, times.now, budget, has_model=bool(agents))
+            metrics.watch_over(sources)
+        return Parts(
+            knowledge,
+            agents,
+            times=times,
+            endpoints=endpoints,
+            watch=watch,
+            metrics=metrics,
+            limit=limit,
+            budget=budget,
+            close=opening.pop_all().aclose,
+        )
+
+
+def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock: Clock) -> Agents:
+    """Return the agents, which share one chat."""
+    # Here, as they load langgraph, which takes long: without a model, nobody needs it.
+    from souffleur.agents.boundary_linker import BoundaryLinker
+    from souffleur.agents.conflict_resolver import ConflictResolver
+    from souffleur.agents.consolidator import Consolidator
+    from souffleur.agents.cue_writer import CueWriter
+    from souffleur.agents.forgetting_judge import ForgettingJudge
+    from souffleur.agents.monitor import KnowledgeMonitor
+    from souffleur.agents.portrait_writer import ProfileWriter
+    from souffleur.agents.reviewer import MemoryReviewer
+    from souffleur.agents.structured_chat import StructuredChat
+    from souffleur.agents.summarizer import ConversationSummarizer
+    from souffleur.agents.task import Context
+
+    judge = StructuredChat(chat, form=settings.answer_form)
+    refuses_special = "special" in settings.refuse
+    context = Context(judge, knowledge, usual(settings), refuses_special=refuses_special)
+    return Agents(
+        KnowledgeMonitor(context),
+        Summaries(
+            knowledge,
+            ConversationSummarizer(context),
+            ProfileWriter(context),
+            pause=settings.retry_pause,
+            clock=clock,
+        ),
+        MemoryReviewer(context),
+        Consolidator(context),
+        ConflictResolver(context),
+        CueWriter(context),
+        BoundaryLinker(context),
+        ForgettingJudge(context),
+    )
+
+
+@asynccontextmanager
+async def make_endpoints(settings: Settings, embedder: Embedder) -> AsyncIterator[Endpoints]:
+    """Yield the configured endpoints, for checking them without a Souffleur."""
+    source = TimeSource()
+    judging = Breaker("judging", pause=0.0, steady=source.steady, now=source.now)
+    async with AsyncExitStack() as opening:
+        endpoint = make_endpoint(settings) if settings.has_model else None
+        if endpoint:
+            opening.push_async_callback(endpoint.aclose)
+        yield Endpoints(endpoint, judging, embedder)
+
+
+async def open_store(
+    settings: Settings,
+    times: TimeSource | None = None,
+    embedder: Embedder | None = None,
+    watch: Watch = unwatched,
+    opener: Opener | None = None,
+) -> KnowledgeBase:
+    """Open the configured store, with `embedder` instead of the configured one if it is given."""
+    policy, embedder = POLICIES[settings.policy], embedder or settings_embedder(settings, times)
+    embedder.watch = watch
+    if settings.reembed:
+        from souffleur.knowledge.store.opening import take_over
+
+        await take_over(make_place(settings), embedder)
+    require_confirmation = not settings.auto_extract
+    return await open_knowledge(
+        make_place(settings),
+        embedder,
+        policy,
+        require_confirmation=require_confirmation,
+        raw_days=settings.raw_days,
+        withheld=settings.withheld,
+        called=(settings.user_title, settings.assistant_name),
+        watch=watch,
+        opener=opener,
+    )
+
+
+def make_place(settings: Settings) -> StoreLocation:
+    """Return the location of the configured store."""
+    return StoreLocation(
+        folder=settings.folder,
+        power_safe=settings.durability == "power",
+        url=settings.qdrant_url,
+        api_key=settings.qdrant_api_key,
+        prefix=settings.qdrant_prefix,
+    )
+
+
+def make_endpoint(settings: Settings) -> Endpoint:
+    """Return the configured model endpoint."""
+    return Endpoint(
+        base_url=settings.endpoint_url,
+        api_key=_plain(settings.endpoint_key),
+        model=settings.model,
+        timeout=settings.timeout,
+        temperature=settings.temperature,
+        max_tokens=settings.max_tokens,
+        extra_body=settings.extra_body,
+        prices=Prices(input=settings.price_in, output=settings.price_out),
+    )
+
+
+def make_limit(settings: Settings, embedder: Embedder | None) -> Limit:
+    """Return how much is done at a time: little if all but the model is computed here."""
+    here = not settings.qdrant_url and not embedder and settings.embedder.startswith("hash:")
+    return Limit(settings.parallel_users, COMPUTING if here else COMPUTING_REMOTELY)
+
+
+def check_prices(settings: Settings) -> None:
+    """Raise SettingsError for a budget in dollars of a model without prices."""
+    dollars = settings.dollars_per_day or settings.user_dollars_per_day
+    if dollars and not (settings.price_in or settings.price_out):
+        raise SettingsError(
+            "a budget in dollars needs prices: set SOUFFLEUR_PRICE_IN and SOUFFLEUR_PRICE_OUT"
+        )
+
+
+def make_budget(settings: Settings, knowledge: KnowledgeBase, clock: Clock) -> Budget:
+    """Return the budget of each day."""
+    return Budget(
+        knowledge.journal,
+        store=DailyLimit(settings.calls_per_day, settings.dollars_per_day),
+        user=DailyLimit(settings.user_calls_per_day, settings.user_dollars_per_day),
+        clock=clock,
+    )
+
+
+def settings_embedder(settings: Settings, times: TimeSource | None = None) -> Embedder:
+    """Return the configured embedder."""
+    known = settings.embedder_base_url or settings.base_url or settings.embedder_key
+    source = times or TimeSource()
+    return make_embedder(
+        settings.embedder,
+        base_url=settings.embedder_url if known else None,
+        api_key=_plain(settings.embedder_key),
+        timeout=settings.timeout,
+        breaker=Breaker(
+            "embedding", pause=settings.retry_pause, steady=source.steady, now=source.now
+        ),
+    )
+
+
+def _plain(secret: SecretStr | None) -> str | None:
+    return secret.get_secret_value() if secret else None

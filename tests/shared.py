@@ -25,10 +25,9 @@ from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.processes.recording import Recorder
 from souffleur.knowledge.store.turns import new_session
 from souffleur.knowledge.turn import TurnState
-from souffleur.parts import Parts
+from souffleur.parts import Parts, make_agents
 from souffleur.settings import Settings
 from souffleur.times import TimeSource
-from souffleur.wiring import make_agents
 from tests.scripted import Answer, Scripted, add, answer, update
 
 DIMENSION = 64

@@ -26,10 +26,10 @@ from bench.systems.side_by_side import OURS, version_of
 from souffleur.agents.model.chat import Chat, Reply, Request
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import AnswerError
+from souffleur.parts import settings_embedder
 from souffleur.recall.rendering import estimate_tokens
 from souffleur.replay import settings_for
 from souffleur.settings import Settings
-from souffleur.wiring import settings_embedder
 
 
 class Meter:

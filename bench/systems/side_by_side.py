@@ -23,9 +23,9 @@ from souffleur.evals.fixture import Listener, script_settings
 from souffleur.evals.result import ScriptResult
 from souffleur.evals.script import Script, read_script
 from souffleur.knowledge.search.embedder import Embedder
+from souffleur.parts import settings_embedder
 from souffleur.replay import as_recorded
 from souffleur.settings import Settings, default_settings
-from souffleur.wiring import settings_embedder
 
 OURS = "souffleur"
 DISTRIBUTION_NAMES = {"mem0": "mem0ai"}

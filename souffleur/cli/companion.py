@@ -18,10 +18,10 @@ from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.turn import Turn, TurnState, turn_point_id
 from souffleur.knowledge.undo import can_undo
+from souffleur.parts import make_endpoint
 from souffleur.prompts import language_of, render
 from souffleur.recall.compose import Recall, whispered_lines
 from souffleur.settings import Settings, change_settings
-from souffleur.wiring import make_endpoint
 
 if TYPE_CHECKING:
     from souffleur.agents.model.chat import Chat

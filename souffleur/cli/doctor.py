@@ -45,9 +45,9 @@ def doctor(as_json: AsJson = False) -> None:
 async def _endpoint_findings() -> "list[Finding]":
     """Ask model and embedder once each, and return what is wrong with them."""
     from souffleur.errors import EmbedderError, EndpointError
+    from souffleur.parts import make_endpoints, settings_embedder
     from souffleur.report.report import Status
     from souffleur.settings import load_settings
-    from souffleur.wiring import make_endpoints, settings_embedder
 
     settings, found = load_settings(), []
     async with make_endpoints(settings, settings_embedder(settings)) as endpoints:

@@ -92,7 +92,7 @@ def record(
         raise SettingsError(f"{folder} is of an installed package: name another by --recordings")
 
     async def work() -> "Run":
-        from souffleur.wiring import make_endpoint
+        from souffleur.parts import make_endpoint
 
         endpoint = make_endpoint(settings)
         try:
@@ -155,7 +155,7 @@ def _live(
 
     async def work() -> "list[Run]":
         from souffleur.evals.runner import EvalSetup, run_live
-        from souffleur.wiring import make_endpoint
+        from souffleur.parts import make_endpoint
 
         runs = []
         llm_judge = make_endpoint(settings)

@@ -68,9 +68,8 @@ def with_store(work: Callable[["Souffleur"], Coroutine[Any, Any, T]]) -> T:
 async def _with_store(work: Callable[["Souffleur"], Coroutine[Any, Any, T]]) -> T:
     from souffleur.api import Souffleur
     from souffleur.knowledge.erasure import finish_removals
-    from souffleur.parts import Parts
+    from souffleur.parts import Parts, open_store
     from souffleur.settings import load_settings
-    from souffleur.wiring import open_store
 
     settings = load_settings()
     knowledge = await open_store(settings, opener=OPENER.get())

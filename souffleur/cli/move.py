@@ -50,8 +50,8 @@ async def _backup(file: Path) -> "BackupManifest":
 
     from souffleur.errors import StoreBusyError
     from souffleur.knowledge.store.backup import save_store
+    from souffleur.parts import make_place
     from souffleur.settings import load_settings
-    from souffleur.wiring import make_place
 
     async with find_owner() as owner:
         if owner:
@@ -75,8 +75,8 @@ def restore(
 ) -> None:
     """Restore a backup to an empty place."""
     from souffleur.knowledge.store.backup import restore as restore_backup
+    from souffleur.parts import make_place
     from souffleur.settings import load_settings
-    from souffleur.wiring import make_place
 
     there = {"path": into, "qdrant_url": None} if into else {}
     place = make_place(load_settings(**there))
@@ -198,8 +198,8 @@ def migrate(
 async def _migrate(to: str) -> int:
     from souffleur.knowledge.policy import POLICIES
     from souffleur.knowledge.store.transfer import copy_store
+    from souffleur.parts import make_place, settings_embedder
     from souffleur.settings import load_settings
-    from souffleur.wiring import make_place, settings_embedder
 
     await need_no_owner()
     settings = load_settings()

@@ -187,8 +187,8 @@ def reembed(as_json: AsJson = False) -> None:
 
 
 async def _reembed() -> tuple[int, int]:
+    from souffleur.parts import open_store
     from souffleur.settings import load_settings
-    from souffleur.wiring import open_store
 
     await need_no_owner()
     knowledge = await open_store(load_settings(reembed=True), opener=OPENER.get())

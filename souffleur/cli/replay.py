@@ -119,7 +119,7 @@ def _recorder(settings: "Settings", path: Path) -> "Recorder":
     from datetime import UTC, datetime
 
     from souffleur.agents.model.recording import Recorder
-    from souffleur.wiring import make_endpoint
+    from souffleur.parts import make_endpoint
 
     return Recorder(make_endpoint(settings), path, model=settings.model, now=datetime.now(UTC))
 

@@ -17,7 +17,6 @@ from souffleur.errors import SettingsError, StoreError
 from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.runs import run_log, watermarks
 from souffleur.knowledge.store.runs.watermarks import DAY, Leader, Watermark
-from souffleur.parts import Agents, Parts
 from souffleur.service.model_runs import (
     run_boundaries,
     run_consolidate,
@@ -32,6 +31,7 @@ from souffleur.telemetry.log_lines import describe, trace_bug
 
 if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
+    from souffleur.parts import Agents, Parts
 
 A = TypeVar("A")
 
@@ -77,7 +77,7 @@ class Run:
 
     name: str
     every: timedelta
-    work: Callable[[Parts, RunOptions], Awaitable[RunResult]]
+    work: Callable[["Parts", RunOptions], Awaitable[RunResult]]
     asks: bool = False
     """Whether it needs a model."""
 
@@ -86,7 +86,7 @@ def _asking(
     name: str,
     every: timedelta,
     work: Callable[["KnowledgeBase", A, RunOptions], Awaitable[RunResult]],
-    agent_of: Callable[[Agents], A],
+    agent_of: Callable[["Agents"], A],
 ) -> Run:
     """Return a run that an agent does."""
     return Run(
@@ -97,7 +97,7 @@ def _asking(
     )
 
 
-def _decay(parts: Parts, options: RunOptions) -> Awaitable[RunResult]:
+def _decay(parts: "Parts", options: RunOptions) -> Awaitable[RunResult]:
     return run_decay(parts.knowledge, options, has_reviewer=parts.has_model)
 
 
@@ -119,7 +119,7 @@ RUNS = {
 """Runs by name, in the order in which they are done if several are due."""
 
 
-async def perform(parts: Parts, name: str, options: RunOptions) -> RunResult:
+async def perform(parts: "Parts", name: str, options: RunOptions) -> RunResult:
     """Do a run, and keep a record of its result, unless it was dry or had nothing to do.
 
     Raises StoreError if the store was out of reach meanwhile; what was done before is recorded if
@@ -136,12 +136,12 @@ async def perform(parts: Parts, name: str, options: RunOptions) -> RunResult:
     return result
 
 
-def jobs_of(parts: Parts) -> list[Job]:
+def jobs_of(parts: "Parts") -> list[Job]:
     """Return a job for each run; without a model, for those that need none."""
     return [_job(parts, run) for run in RUNS.values() if parts.has_model or not run.asks]
 
 
-def _job(parts: Parts, run: Run) -> Job:
+def _job(parts: "Parts", run: Run) -> Job:
     async def work(now: datetime) -> None:
         result = await perform(parts, run.name, RunOptions(now))
         done = {op: result.count(op) for op in {item.op for item in result.items}}
@@ -202,7 +202,7 @@ class Schedule:
             self._scheduler.add_job(wake, trigger, args=args)
         self._scheduler.start()
         for name in self._jobs:
-            self._begin(name, self._clock())
+            self.begin(name)
 
     async def stop(self) -> None:
         """Begin nothing more, let running work end or cut it off, and give up the lease.
@@ -224,21 +224,17 @@ class Schedule:
         except StoreError as error:
             logger.warning("the lease of the schedule is not given up, it runs out: {}", error)
 
-    async def tick(self, name: str, now: datetime | None = None) -> bool:
-        """Run one job if it is due and no other process leads; return whether it was done.
+    def begin(self, name: str) -> asyncio.Task[bool] | None:
+        """Begin a job; return the task, whose result is whether the job was due and is done.
 
-        A running job is not started again. Raises SettingsError for a name that no job has.
+        Returns `None` if the job is running already, or if the schedule stops.
         """
-        if name not in self._jobs:
-            known = ", ".join(self._jobs)
-            raise SettingsError(f"no job is called {name!r}: choose one of {known}")
-        return await _ended(self._begin(name, now or self._clock()))
-
-    async def run_due(self, now: datetime | None = None) -> list[str]:
-        """Run all due jobs concurrently; return the names of those that were done."""
-        at = now or self._clock()
-        begun = {name: self._begin(name, at) for name in self._jobs}
-        return [name for name, task in begun.items() if await _ended(task)]
+        if self._stopping or name in self._tasks:
+            return None
+        work = self._attend(self._jobs[name], self._clock())
+        self._tasks[name] = task = asyncio.get_running_loop().create_task(work)
+        task.add_done_callback(lambda _: self._tasks.pop(name))
+        return task
 
     async def renew(self) -> None:
         """Stay or become the leader. If the lead is lost, cut off running work."""
@@ -254,15 +250,7 @@ class Schedule:
 
     async def _wake(self, name: str) -> None:
         """Begin a job, for APScheduler, which would log a warning if this took long."""
-        self._begin(name, self._clock())
-
-    def _begin(self, name: str, now: datetime) -> asyncio.Task[bool] | None:
-        if self._stopping or name in self._tasks:
-            return None
-        task = asyncio.get_running_loop().create_task(self._attend(self._jobs[name], now))
-        self._tasks[name] = task
-        task.add_done_callback(lambda _: self._tasks.pop(name))
-        return task
+        self.begin(name)
 
     async def _attend(self, job: Job, now: datetime) -> bool:
         times, until = self._failures.get(job.name, (0, now))
@@ -304,11 +292,3 @@ class Schedule:
         done = mark.model_copy(update={"due_at": due_at, "done_at": self._clock()})
         if not await watermarks.save(self._journal, done, by=self._leader.holder):
             logger.bind(job=mark.name).warning("the job {} was done by another too", mark.name)
-
-
-async def _ended(task: asyncio.Task[bool] | None) -> bool:
-    """Wait for a job, which goes on even if the waiting task is cancelled."""
-    if task is None:
-        return False
-    await asyncio.wait([task])
-    return not task.cancelled() and task.result()

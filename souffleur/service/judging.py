@@ -14,11 +14,11 @@ from souffleur.knowledge.operation import Actor, ActorKind
 from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.sessions import Sessions
 from souffleur.knowledge.turn import Turn, TurnState
-from souffleur.parts import Parts
 from souffleur.telemetry.log_lines import describe, error_record, trace_bug
 
 if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
+    from souffleur.parts import Parts
 
 MAX_TURN_PAUSE = 60.0
 """Maximum seconds between two attempts at a turn."""
@@ -200,7 +200,7 @@ class Attempts:
 class Judge:
     """Has turns judged, and what was said summarised, by the agents of a Souffleur."""
 
-    def __init__(self, parts: Parts, *, window: int) -> None:
+    def __init__(self, parts: "Parts", *, window: int) -> None:
         """`window` is the maximum number of earlier messages that the model is shown."""
         self._parts = parts
         self._knowledge = parts.knowledge

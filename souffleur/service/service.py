@@ -20,7 +20,6 @@ from souffleur.knowledge.network.breaker import Outage
 from souffleur.knowledge.store.runs.watermarks import Leader
 from souffleur.knowledge.turn import Turn, TurnState
 from souffleur.loops import JudgingLoop
-from souffleur.parts import Parts
 from souffleur.service.health import Health
 from souffleur.service.intake import Intake, Receipt
 from souffleur.service.judging import Judge, Retries, embed_turns
@@ -32,6 +31,7 @@ from souffleur.service.upkeep import POLL_SECONDS, Polling, Upkeep
 from souffleur.settings import Settings
 
 if TYPE_CHECKING:
+    from souffleur.parts import Parts
     from souffleur.service.jobs import Schedule
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ T = TypeVar("T")
 class Service:
     """Does the work that nobody waits for. `take` and `wake` may be called from any thread."""
 
-    def __init__(self, parts: Parts, settings: Settings) -> None:
+    def __init__(self, parts: "Parts", settings: Settings) -> None:
         self._parts = parts
         self._knowledge = parts.knowledge
         self._settings = settings

@@ -22,7 +22,7 @@ from select import select
 from typing import IO
 
 ROOT = Path(__file__).parent.parent.parent
-LOADED = ("souffleur.agents.monitor", "souffleur.wiring", "souffleur.knowledge.store.engine.edge")
+LOADED = ("souffleur.agents.monitor", "souffleur.parts", "souffleur.knowledge.store.engine.edge")
 """What most of them load later."""
 LONGEST = 1 << 16
 """Bytes of an order."""

@@ -4,11 +4,11 @@ import os
 import signal
 import sys
 
-import souffleur.wiring
+import souffleur.parts
 from souffleur.api import Souffleur
 from souffleur.cli.run import worker
 
-LOADED = (souffleur.wiring, Souffleur)
+LOADED = (souffleur.parts, Souffleur)
 
 
 def main() -> None:

@@ -15,10 +15,9 @@ from souffleur.api import Souffleur
 from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.store.engine.collection import Collection, Payload, Point
-from souffleur.parts import Parts
+from souffleur.parts import Parts, make_agents
 from souffleur.settings import Settings
 from souffleur.times import from_clock
-from souffleur.wiring import make_agents
 from tests.build import open_base
 from tests.place import where
 from tests.scripted import SKIP, Answer, Scripted, episode, portrait

@@ -18,10 +18,9 @@ from souffleur.knowledge.store.engine.edge import EdgeCollection
 from souffleur.knowledge.store.engine.edge_encoding import encode_config
 from souffleur.knowledge.store.engine.files import free_bytes, sync_log
 from souffleur.knowledge.turn import TurnState
-from souffleur.parts import Parts
+from souffleur.parts import Parts, make_agents
 from souffleur.settings import Settings
 from souffleur.times import from_clock
-from souffleur.wiring import make_agents
 from tests.build import NOW, open_base, verdict
 from tests.place import in_folder, where
 from tests.scripted import SKIP, Scripted, add, answer

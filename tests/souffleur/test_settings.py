@@ -8,6 +8,7 @@ import pytest
 from souffleur.agents.model.chat import Message, Request
 from souffleur.api import Souffleur
 from souffleur.errors import SettingsError
+from souffleur.parts import make_endpoint
 from souffleur.settings import (
     OPENAI_URL,
     Settings,
@@ -18,7 +19,6 @@ from souffleur.settings import (
     need_model,
     variable_of,
 )
-from souffleur.wiring import make_endpoint
 from tests.stub import Stub
 
 

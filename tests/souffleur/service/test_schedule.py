@@ -81,6 +81,20 @@ def told() -> Iterator[list[str]]:
     logger.disable("souffleur")
 
 
+async def ended(task: asyncio.Task[bool] | None) -> bool:
+    """Whether a job was done, as soon as its task has ended; `None` is a job that was not begun."""
+    if task is None:
+        return False
+    await asyncio.wait([task])
+    return not task.cancelled() and task.result()
+
+
+async def run_due(schedule: Schedule, jobs: Sequence[Job]) -> list[str]:
+    """Begin all jobs at once; the names of those that were done."""
+    begun = {job.name: schedule.begin(job.name) for job in jobs}
+    return [name for name, task in begun.items() if await ended(task)]
+
+
 class Stage:
     """A schedule on a clock that is moved by hand, and what its jobs did when."""
 
@@ -110,7 +124,7 @@ class Stage:
         ran = []
         for _ in range(times):
             self.clock.at += after
-            ran += await self.schedule.run_due()
+            ran += await run_due(self.schedule, self.jobs)
         return ran
 
 
@@ -191,11 +205,9 @@ def test_a_job_that_could_never_be_due_is_refused(every: timedelta, hour: int | 
 
 
 async def test_names_tell_jobs_apart(journal: Journal) -> None:
-    """Two jobs of one name, and a name that no job has, are refused."""
+    """Two jobs of one name are refused."""
     with pytest.raises(SettingsError, match="same name"):
         Stage(journal, ("purge", DAY, None), ("purge", HOUR, None))
-    with pytest.raises(SettingsError, match="choose one of purge"):
-        await Stage(journal, ("purge", DAY, None)).schedule.tick("report")
 
 
 # Once
@@ -228,7 +240,7 @@ async def test_run_twice_is_run_once(journal: Journal) -> None:
     stage = Stage(journal, ("review", HOUR, None))
     await stage.wake(times=2)
     stage.clock.at += 2 * HOUR
-    twice = await asyncio.gather(stage.schedule.run_due(), stage.schedule.run_due())
+    twice = await asyncio.gather(stage.wake(), stage.wake())
     assert sorted(twice) == [[], ["review"]]
     assert await stage.wake(times=3) == []
     mark = await watermarks.read(journal, "review")
@@ -266,11 +278,10 @@ async def test_a_restart_changes_nothing(journal: Journal) -> None:
 async def test_summer_time_changes_nothing(journal: Journal, day: tuple[int, int]) -> None:
     """On a clock of Berlin, where an hour is doubled or missing, jobs run by UTC."""
     stage = Stage(journal, ("night", DAY, 1), ("review", HOUR, None))
-    stage.clock.at = datetime(2026, *day, 12, tzinfo=UTC)
-    berlin = ZoneInfo("Europe/Berlin")
-    for _ in range(48 * 12):
-        stage.clock.at += 5 * MINUTE
-        await stage.schedule.run_due(stage.clock.at.astimezone(berlin))
+    noon, berlin = datetime(2026, *day, 12, tzinfo=UTC), ZoneInfo("Europe/Berlin")
+    for number in range(1, 48 * 12 + 1):
+        stage.clock.at = (noon + number * 5 * MINUTE).astimezone(berlin)
+        await run_due(stage.schedule, stage.jobs)
     nights = [when.astimezone(UTC) for name, when in stage.did if name == "night"]
     assert [when.hour for when in nights] == [1, 1]
     assert nights[1] - nights[0] == DAY
@@ -326,11 +337,12 @@ async def test_jobs_are_done_one_after_the_other_and_none_begins_at_the_end(
 
         return Job(name, HOUR, work)
 
-    schedule = Schedule(journal, [job("decay"), job("review"), job("purge")], clock=clock)
+    jobs = [job("decay"), job("review"), job("purge")]
+    schedule = Schedule(journal, jobs, clock=clock)
     for _ in range(2):
-        await schedule.run_due()
+        await run_due(schedule, jobs)
     clock.at = NOW + 3 * HOUR
-    working = asyncio.create_task(schedule.run_due())
+    working = asyncio.create_task(run_due(schedule, jobs))
     await at_work.wait()
     assert did == ["decay begins", "decay ends", "review begins"]
     ending = asyncio.create_task(schedule.stop())
@@ -390,11 +402,11 @@ class Slow:
 
     async def begin(self, schedule: Schedule, holder: str) -> asyncio.Task[bool]:
         """Two hours later, the schedule is at work."""
-        await schedule.run_due()
-        await schedule.run_due()
+        for _ in range(2):
+            await ended(schedule.begin("review"))
         self.clock.at += 2 * HOUR
         await schedule.renew()
-        task = asyncio.create_task(schedule.tick("review"))
+        task = asyncio.create_task(ended(schedule.begin("review")))
         await self.begun[holder].wait()
         return task
 
@@ -405,8 +417,7 @@ async def test_what_is_running_is_not_begun_again(journal: Journal) -> None:
     schedule = slow.schedule("a")
     running = await slow.begin(schedule, "a")
     slow.clock.at += HOUR
-    assert not await asyncio.wait_for(schedule.tick("review"), 5)
-    assert await asyncio.wait_for(schedule.run_due(), 5) == []
+    assert schedule.begin("review") is None
     slow.at_work["a"].set_result(None)
     assert await running
     assert (slow.most, len(slow.did)) == (1, 1)
@@ -435,7 +446,7 @@ async def test_stopping_lets_work_end(journal: Journal) -> None:
     stopping = asyncio.create_task(schedule.stop())
     await asyncio.sleep(0.01)
     assert not stopping.done()
-    assert await schedule.run_due() == []
+    assert schedule.begin("review") is None
     slow.at_work["a"].set_result(None)
     await stopping
     assert await running
@@ -452,23 +463,10 @@ async def test_what_does_not_end_is_cut_off_and_done_again(journal: Journal) -> 
     assert not await running
     assert slow.at_work == {}
     assert (await watermarks.read(journal, "review")).done_at is None
-    again = asyncio.create_task(slow.schedule("b").tick("review"))
+    again = asyncio.create_task(ended(slow.schedule("b").begin("review")))
     await slow.begun["b"].wait()
     slow.at_work["b"].set_result(None)
     assert await again
-
-
-async def test_cancelling_who_waits_does_not_cancel_the_work(journal: Journal) -> None:
-    """The work goes on, is done once, and `stop` still waits for it."""
-    slow = Slow(journal)
-    schedule = slow.schedule("a")
-    running = await slow.begin(schedule, "a")
-    running.cancel()
-    await asyncio.wait([running])
-    slow.at_work["a"].set_result(None)
-    await schedule.stop()
-    assert len(slow.did) == 1
-    assert (await watermarks.read(journal, "review")).done_at == slow.clock.at
 
 
 # Real time
@@ -586,7 +584,7 @@ async def test_a_late_writer_does_not_overwrite(either: Journal, told: list[str]
     running = await slow.begin(slow.schedule("a"), "a")
     slow.clock.at += 3 * HOUR
     second = slow.schedule("b")
-    other = asyncio.create_task(second.tick("review"))
+    other = asyncio.create_task(ended(second.begin("review")))
     await slow.begun["b"].wait()
     slow.at_work["b"].set_result(None)
     await other
@@ -638,7 +636,7 @@ class Rivals(Slow):
         """Wake them without waiting for one before the other."""
         for who in order:
             if who in self.alive:
-                tick = asyncio.create_task(self.schedules[who].tick("review"))
+                tick = asyncio.create_task(ended(self.schedules[who].begin("review")))
                 tick.add_done_callback(lambda _: self.moved.set())
                 self.wakes.append((self.alive[who], tick))
         await self.settle()

@@ -18,9 +18,8 @@ from souffleur.integrations.mirror.files import folder_name
 from souffleur.integrations.mirror.mirror import Mirror, Synced
 from souffleur.knowledge.memory import Kind, Memory, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind, Archive, Verdict
-from souffleur.parts import Parts
+from souffleur.parts import Parts, open_store
 from souffleur.settings import Settings
-from souffleur.wiring import open_store
 from tests.build import NOW
 from tests.shared import until
 from tests.souffleur.integrations.mirror.test_page import CONTENTS

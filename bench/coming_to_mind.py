@@ -28,6 +28,7 @@ from souffleur.agents.model.chat import Chat
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.agents.task import Task, ask_task
 from souffleur.api import Souffleur
+from souffleur.dialogue import StageClock
 from souffleur.errors import InputError, RecordingError
 from souffleur.evals.fixture import scratch, stored_memory
 from souffleur.evals.script import Known, Patterns, occurs
@@ -42,7 +43,6 @@ from souffleur.knowledge.store.records import put_memories
 from souffleur.knowledge.turn import Turn, TurnState, turn_point_id
 from souffleur.prompts import render
 from souffleur.recall.compose import Recall
-from souffleur.replay import StageClock
 from souffleur.service.jobs import perform
 from souffleur.service.run import RunOptions
 from souffleur.settings import Settings

@@ -11,10 +11,10 @@ import typer
 from bench.sets.registry import SETS
 from souffleur.agents.model.chat import Chat, Reply, Request
 from souffleur.agents.model.recording import Player, Recorder
+from souffleur.dialogue import as_recorded
 from souffleur.errors import RecordingError
 from souffleur.evals.runner import eval_settings
 from souffleur.parts import make_endpoint
-from souffleur.replay import as_recorded
 from souffleur.settings import Settings, default_settings, load_settings, need_model
 
 SetName = Annotated[str, typer.Argument(metavar="SET", help=f"One of {', '.join(SETS)}.")]

@@ -22,12 +22,12 @@ from rich.console import Console
 from bench.residue import found_in
 from souffleur.agents.model.recording import Player
 from souffleur.api import Souffleur
+from souffleur.dialogue import as_recorded, replay
 from souffleur.evals.fixture import ScriptedChat, open_fixture, perform_run, scratch
 from souffleur.evals.runner import recording_of
 from souffleur.evals.script import RunPart, Script, find_scripts, read_script
 from souffleur.knowledge.memory import NARRATIVE
 from souffleur.knowledge.store.engine.collection import Filter, read_all
-from souffleur.replay import as_recorded, replay
 from souffleur.settings import default_settings
 
 SHORTEST = 4

@@ -43,11 +43,11 @@ from souffleur.agents.model.chat import Chat
 from souffleur.agents.model.recording import Recorder, prune
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.api import Souffleur
+from souffleur.dialogue import Played, clock_for, replay
 from souffleur.evals.fixture import Listener, scratch, to_op_records
 from souffleur.knowledge.operation import ActorKind
 from souffleur.knowledge.search.query import Query
 from souffleur.knowledge.turn import TurnState
-from souffleur.replay import Played, clock_for, replay
 from souffleur.settings import Settings
 
 UPDATE_SEARCH_LIMIT = 10

@@ -25,10 +25,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from rich.console import Console
 
 from souffleur.api import Souffleur
+from souffleur.dialogue import StageClock
 from souffleur.evals.fixture import scratch
 from souffleur.knowledge.store.backup import restore
 from souffleur.parts import make_place
-from souffleur.replay import StageClock
 from souffleur.service.jobs import RUNS
 from souffleur.service.run import RunOptions
 from souffleur.settings import Settings, load_settings

@@ -22,6 +22,7 @@ from souffleur.agents.portrait_writer import ProfileWriter
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.agents.summarizer import ConversationSummarizer
 from souffleur.agents.task import Context, Task, ask_task
+from souffleur.dialogue import StageClock
 from souffleur.errors import AnswerError, InputError
 from souffleur.evals.fixture import scratch, stored_memory
 from souffleur.evals.llm_judge import REQUEST_NAME, EntailmentAnswer
@@ -36,7 +37,6 @@ from souffleur.knowledge.search.embedder import make_embedder
 from souffleur.knowledge.store.opening import StoreLocation, open_knowledge
 from souffleur.knowledge.store.records import put_memories
 from souffleur.prompts import language_of, render
-from souffleur.replay import StageClock
 from souffleur.service.summaries import Summaries
 
 

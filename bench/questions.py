@@ -23,12 +23,11 @@ from bench.command import Record, Recorded, need_one_mode, open_source, source_s
 from souffleur.agents.model.chat import Chat, Message, Request
 from souffleur.agents.model.recording import Recorder, prune
 from souffleur.api import Souffleur
-from souffleur.dialogue import Dialogue, read_dialogue
+from souffleur.dialogue import Dialogue, clock_for, read_dialogue, replay, settings_for
 from souffleur.evals.fixture import scratch
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.prompts import language_of, render
 from souffleur.recall.compose import Recall
-from souffleur.replay import clock_for, replay, settings_for
 from souffleur.settings import Settings
 
 

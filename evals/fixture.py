@@ -11,9 +11,10 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from souffleur import replay
+from souffleur import dialogue
 from souffleur.agents.model.chat import Chat, Reply, Request, Usage
 from souffleur.api import Opening, Souffleur
+from souffleur.dialogue import StageClock
 from souffleur.errors import AnswerError, EndpointError, InputError
 from souffleur.evals.result import Call, OpRecord
 from souffleur.evals.script import Known, Op, RunPart, Script, ScriptTurn, TalkPart
@@ -24,7 +25,6 @@ from souffleur.knowledge.plan import category_of
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.store.opening import Opener
 from souffleur.knowledge.store.records import put_memories
-from souffleur.replay import StageClock
 from souffleur.service.jobs import RUNS
 from souffleur.service.run import RunOptions
 from souffleur.settings import Settings
@@ -123,7 +123,7 @@ async def perform_run(
     if part.run not in RUNS:
         raise InputError(f"there is no run {part.run.value!r}: there are {', '.join(RUNS)}")
     options = RunOptions(part.at, user_id=script.user.id)
-    report, entries = await replay.perform_run(memory, part.run, options)
+    report, entries = await dialogue.perform_run(memory, part.run, options)
     failed = [line.reason for line in report.items if line.op == "FAILED"]
     return entries, "; ".join(failed)
 

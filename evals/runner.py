@@ -15,6 +15,7 @@ from pathlib import Path
 from souffleur.agents.model.chat import Chat
 from souffleur.agents.model.recording import Player, Recorder, prune
 from souffleur.agents.structured_chat import StructuredChat
+from souffleur.dialogue import AS_SAID, as_recorded
 from souffleur.errors import RecordingError, SouffleurError
 from souffleur.evals.fixture import BY_HAND, Listener, ScriptedChat, no_model
 from souffleur.evals.marking import mark
@@ -23,7 +24,6 @@ from souffleur.evals.result import Run, ScriptResult
 from souffleur.evals.script import Script, read_script
 from souffleur.evals.script_runner import play
 from souffleur.knowledge.store.opening import Opener
-from souffleur.replay import AS_SAID, as_recorded
 from souffleur.settings import Settings, default_settings
 
 ENDPOINT_SETTINGS = (

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 
 from souffleur.api import Souffleur
+from souffleur.dialogue import StageClock, replay
 from souffleur.evals.fixture import Listener, open_fixture, perform_run, to_op_records
 from souffleur.evals.result import OpRecord, ScriptResult, Step
 from souffleur.evals.scoring import could_meet
@@ -13,7 +14,6 @@ from souffleur.knowledge.search.query import Found
 from souffleur.knowledge.store.opening import Opener
 from souffleur.knowledge.text.match import find_quote
 from souffleur.knowledge.turn import Turn, TurnState
-from souffleur.replay import StageClock, replay
 from souffleur.settings import Settings
 
 

@@ -140,7 +140,7 @@ async def open_parts(
             from souffleur.telemetry.metrics import Sources
 
             sources = Sources(knowledge, endpoints, times.now, budget, has_model=bool(agents))
-            metrics.watch_over(sources)
+            metrics.sources = sources
         return Parts(
             knowledge,
             agents,

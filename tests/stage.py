@@ -8,8 +8,8 @@ from typing import Any
 
 from souffleur.agents.model.chat import Request
 from souffleur.api import Souffleur
+from souffleur.dialogue import StageClock
 from souffleur.knowledge.memory import Category
-from souffleur.replay import StageClock
 from souffleur.settings import Settings
 from tests.build import NOW
 from tests.place import where

@@ -25,10 +25,10 @@ from bench.systems.langchain_adapter import patient
 from bench.systems.side_by_side import OURS, version_of
 from souffleur.agents.model.chat import Chat, Reply, Request
 from souffleur.agents.structured_chat import StructuredChat
+from souffleur.dialogue import settings_for
 from souffleur.errors import AnswerError
 from souffleur.parts import settings_embedder
 from souffleur.recall.rendering import estimate_tokens
-from souffleur.replay import settings_for
 from souffleur.settings import Settings
 
 

@@ -21,11 +21,18 @@ from bench.systems import (
 from bench.systems.side_by_side import OURS
 from souffleur.agents.brief import clock as as_clock
 from souffleur.api import Souffleur
-from souffleur.dialogue import Dialogue, Exchange, SessionPart
+from souffleur.dialogue import (
+    MIN_SILENCE,
+    Dialogue,
+    Exchange,
+    SessionPart,
+    StageClock,
+    clock_for,
+    settings_for,
+)
 from souffleur.errors import RecordingError
 from souffleur.knowledge.turn import TurnState
 from souffleur.prompts import language_of
-from souffleur.replay import MIN_SILENCE, StageClock, clock_for, settings_for
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,13 @@ from bench.systems.comparison import SystemComparison, SystemResult, compare_sys
 from bench.systems.script_runner import count_whispered, mark_alike, play_ours, play_theirs
 from souffleur.agents.model.chat import Chat
 from souffleur.agents.model.recording import Player, Recorder, prune
+from souffleur.dialogue import as_recorded
 from souffleur.errors import RecordingError, SouffleurError
 from souffleur.evals.fixture import Listener, script_settings
 from souffleur.evals.result import ScriptResult
 from souffleur.evals.script import Script, read_script
 from souffleur.knowledge.search.embedder import Embedder
 from souffleur.parts import settings_embedder
-from souffleur.replay import as_recorded
 from souffleur.settings import Settings, default_settings
 
 OURS = "souffleur"

@@ -10,9 +10,8 @@ from rich.console import Console
 
 from bench.questions import Question, Told, read_questions, report, run
 from souffleur.agents.model.recording import Player
-from souffleur.dialogue import Dialogue, read_dialogue
+from souffleur.dialogue import Dialogue, as_recorded, read_dialogue, settings_for
 from souffleur.knowledge.memory import MemoryState
-from souffleur.replay import as_recorded, settings_for
 from souffleur.settings import Settings
 from tests.place import where
 

@@ -68,9 +68,8 @@ def demo(
     from souffleur.agents.model.recording import Player
     from souffleur.cli.replay import play
     from souffleur.demo.words import read_words
-    from souffleur.dialogue import read_dialogue
+    from souffleur.dialogue import as_recorded, read_dialogue, settings_for
     from souffleur.errors import SettingsError
-    from souffleur.replay import as_recorded, settings_for
     from souffleur.settings import default_settings
 
     if full and html:
@@ -94,7 +93,7 @@ async def _tell_story(
     from souffleur.cli.story import StoryPrinter
     from souffleur.demo.page import to_html
     from souffleur.demo.story import Meter, Scene, tell
-    from souffleur.replay import clock_for
+    from souffleur.dialogue import clock_for
 
     clock, meter = clock_for(dialogue), Meter(player)
     source = player.model, player.recorded_on

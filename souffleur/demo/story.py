@@ -9,12 +9,11 @@ from datetime import datetime
 from souffleur.agents.model.chat import Chat, Reply, Request, Usage
 from souffleur.api import Souffleur
 from souffleur.demo.effects import Effect, Event, events_of
-from souffleur.dialogue import Dialogue, ScenePart
+from souffleur.dialogue import Dialogue, Played, PlayedNight, ScenePart, StageClock, replay_all
 from souffleur.knowledge.decay import effective, never_fades
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory
 from souffleur.knowledge.operation import LedgerEntry
 from souffleur.recall.compose import whispered_lines
-from souffleur.replay import Played, PlayedNight, StageClock, replay_all
 
 
 @dataclass(frozen=True)

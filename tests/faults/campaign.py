@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 from loguru import logger
 
 from souffleur.api import Souffleur
+from souffleur.dialogue import StageClock
 from souffleur.knowledge import undo
 from souffleur.knowledge.operation import Actor, ActorKind
 from souffleur.prompts import LANGUAGES, render
-from souffleur.replay import StageClock
 from souffleur.settings import Settings
 from tests.build import NOW
 from tests.faults.invariants import (

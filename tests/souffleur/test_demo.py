@@ -9,11 +9,18 @@ import pytest
 
 from souffleur.agents.model.recording import Player
 from souffleur.api import Souffleur
-from souffleur.dialogue import Dialogue, read_dialogue
+from souffleur.dialogue import (
+    Dialogue,
+    Played,
+    as_recorded,
+    clock_for,
+    read_dialogue,
+    replay,
+    settings_for,
+)
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory, MemoryState
 from souffleur.knowledge.operation import ActorKind, LedgerEntry
 from souffleur.knowledge.turn import TurnState
-from souffleur.replay import Played, as_recorded, clock_for, replay, settings_for
 from souffleur.settings import Settings
 
 FOLDER = Path(__file__).parent.parent.parent / "souffleur" / "demo" / "zh"

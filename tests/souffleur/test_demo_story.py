@@ -19,8 +19,14 @@ from souffleur.demo.effects import Effect, Event
 from souffleur.demo.page import to_html
 from souffleur.demo.story import Ending, Meter, Remembered, Scene, tell
 from souffleur.demo.words import read_words
-from souffleur.dialogue import Dialogue, ScenePart, read_dialogue
-from souffleur.replay import as_recorded, clock_for, settings_for
+from souffleur.dialogue import (
+    Dialogue,
+    ScenePart,
+    as_recorded,
+    clock_for,
+    read_dialogue,
+    settings_for,
+)
 from souffleur.settings import Settings
 from tests.build import NOW
 

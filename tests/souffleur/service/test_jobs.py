@@ -9,11 +9,11 @@ import pytest
 
 from souffleur.api import Souffleur
 from souffleur.cli.run import RunName
+from souffleur.dialogue import StageClock
 from souffleur.errors import EndpointError, SettingsError
 from souffleur.knowledge.memory import Category, Kind
 from souffleur.knowledge.operation import ActorKind, Add
 from souffleur.knowledge.store.runs import run_log, watermarks
-from souffleur.replay import StageClock
 from souffleur.service.jobs import RUNS, jobs_of
 from souffleur.service.run import RunLimits, RunOptions
 from souffleur.settings import Settings

@@ -13,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 from loguru import logger
 from qdrant_client import QdrantClient
 
+from souffleur.dialogue import StageClock
 from souffleur.errors import SettingsError
 from souffleur.knowledge.store.engine.collection import Collection, CollectionSchema, Filter
 from souffleur.knowledge.store.engine.edge import EdgeCollection
@@ -28,7 +29,6 @@ from souffleur.knowledge.store.runs.watermarks import (
     due,
     stagger,
 )
-from souffleur.replay import StageClock
 from souffleur.service.jobs import Job, Schedule
 from tests.build import NOW
 

@@ -10,10 +10,9 @@ from loguru import logger
 
 from souffleur.agents.model.chat import Reply, Request
 from souffleur.agents.model.recording import Player
-from souffleur.dialogue import read_dialogue
+from souffleur.dialogue import as_recorded, clock_for, read_dialogue, replay, settings_for
 from souffleur.errors import AnswerError
 from souffleur.knowledge.memory import MemoryState
-from souffleur.replay import as_recorded, clock_for, replay, settings_for
 from souffleur.settings import Settings
 from tests.scripted import by_name
 from tests.stage import staged

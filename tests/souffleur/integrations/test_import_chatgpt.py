@@ -119,7 +119,7 @@ def said(chat: Chat) -> list[tuple[bool, str]]:
 
 
 def test_what_was_shown_last_is_read(tmp_path: Path) -> None:
-    """The current branch alone, with words for images; what nobody said is counted."""
+    """Only the current branch is read, with words for images; other messages are counted."""
     file = written(tmp_path, [TEA])
     assert source_of(file) is ImportSource.CHATGPT
     (chat,) = chats_of(file)
@@ -222,7 +222,7 @@ def test_a_broken_message(tmp_path: Path, content: Any) -> None:
 
 @pytest.mark.parametrize("time", ["soon", -1e300, True, {}, "9" * 5000])
 def test_a_broken_time(tmp_path: Path, time: Any) -> None:
-    """It is none, and what was said is taken."""
+    """A broken time is ignored, and the message is imported."""
     odd = conversation(node("1", "root", "user", "I sail.", create_time=time), create_time=time)
     text = json.dumps([odd]).replace(f'"{"9" * 5000}"', "9" * 5000)
     (chat,) = chats_of(written(tmp_path, text))

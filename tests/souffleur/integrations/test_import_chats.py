@@ -93,7 +93,7 @@ async def test_memories_by_judgement(tmp_path: Path) -> None:
 
 
 async def test_what_was_added_later(memory: Souffleur, tmp_path: Path) -> None:
-    """A longer file brings what is new; a reply that was missing comes; others stay as they are."""
+    """A longer file adds new turns and a missing reply; other stored turns stay."""
     first = written(tmp_path, CHAT[:5], "a.jsonl")
     assert (await memory.import_file(first, user_id="ben")).new == {"turn": 2}
     swiped = [*CHAT[:3], {**CHAT[3], "mes": "Ah."}, CHAT[4], CHAT[8]]
@@ -133,7 +133,7 @@ async def test_whose_they_are(memory: Souffleur, tmp_path: Path) -> None:
 
 
 async def test_chats_at_once() -> None:
-    """Talks of several chats are told in the order in which they were held."""
+    """The turns of several chats are observed in the order of their times."""
     evening = [ChatTurn("a", str(hour), YEAR_AGO + timedelta(hours=hour), "hi") for hour in (1, 5)]
     between = ChatTurn("b", "3", YEAR_AGO + timedelta(hours=3), "ho")
     assert [turn.turn_id for turn in in_order([evening, [between]])] == ["1", "3", "5"]
@@ -184,7 +184,7 @@ async def test_what_is_unpacked_is_bounded(tmp_path: Path) -> None:
 
 
 async def test_chats_of_one_time(memory: Souffleur, tmp_path: Path) -> None:
-    """All are taken, each once; one that goes on brings what is new."""
+    """Each chat is imported once; a continued chat adds its new turns."""
 
     def taken(texts: list[str], name: str) -> Any:
         chat = at_once(*texts, date="January 3, 2024 10:00am")
@@ -249,7 +249,7 @@ async def test_the_estimate(tmp_path: Path) -> None:
 
 
 async def test_turns_of_any_chat() -> None:
-    """What the user says is all told, in order, once, and time never runs backward."""
+    """All texts of the user are in the turns once, in order, and times never go back."""
     line = st.tuples(st.booleans(), st.integers(0, 2000), st.sampled_from("ab "))
 
     @examples(max_examples=60, deadline=None)

@@ -39,7 +39,7 @@ OTHERS: list[dict[str, Any]] = [
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def memory(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Souffleur]:
-    """A store in which Luna knows only what she is told."""
+    """A store in which Luna knows only her own memories."""
     chosen = Settings(**where(tmp_path_factory.mktemp("store")), embedder="hash:64")
     async with Souffleur.open(chosen, clock=lambda: NOW) as one:
         await one.introduce_persona(agent_id="luna", knows="own")
@@ -54,7 +54,7 @@ def written(folder: Path, what: Any) -> Path:
 
 
 async def test_each_is_taken_once(memory: Souffleur, tmp_path: Path) -> None:
-    """With its own time, words and user; what is not taken is counted; twice is once."""
+    """A memory keeps its time, words and user; skipped ones are counted; nothing comes twice."""
     file = written(tmp_path, {"results": [TEA, *OTHERS]})
     tried = await memory.import_file(file, dry_run=True)
     assert (tried.source, tried.new, await memory.users()) == ("mem0", {"memory": 3}, [])
@@ -80,7 +80,7 @@ async def test_each_is_taken_once(memory: Souffleur, tmp_path: Path) -> None:
 
 
 async def test_for_one_user(memory: Souffleur, tmp_path: Path) -> None:
-    """Others' are left alone, and what names nobody is that user's; a bare list is read, too."""
+    """Memories of other users are skipped, those without a user belong to the named user."""
     done = await memory.import_file(written(tmp_path, [TEA, *OTHERS]), user_id="zoe", source="mem0")
     assert done.new == {"memory": 1}
     assert done.skipped == {"memory: of another user": 5}
@@ -88,7 +88,7 @@ async def test_for_one_user(memory: Souffleur, tmp_path: Path) -> None:
 
 
 async def test_a_user_who_wants_no_memory_gets_none(memory: Souffleur, tmp_path: Path) -> None:
-    """What is theirs is counted as left out, what is others' is taken."""
+    """The user's memories are counted as skipped; those of others are imported."""
     file = tmp_path / "mem0.json"
     told = [{"id": name, "memory": f"{name} sails.", "user_id": name} for name in ("cleo", "bo")]
     file.write_text(json.dumps(told))
@@ -119,7 +119,7 @@ async def test_what_no_store_can_hold(memory: Souffleur, tmp_path: Path, dry_run
 
 
 async def test_a_memory_that_cannot_be_read(memory: Souffleur, tmp_path: Path) -> None:
-    """It is named, and the others are taken; a day that is none is left away."""
+    """It is named, and the others are imported; an invalid day is left out."""
     odd = [{"memory": "a"}, 7, None, {"id": "8", "memory": ["b"]}]
     dated = {"id": "9", "memory": "Ann rows.", "created_at": "soon", "user_id": "ann"}
     taken = await memory.import_file(written(tmp_path, [*odd, dated]), user_id="ann", source="mem0")

@@ -60,7 +60,7 @@ def said(chat: Chat) -> list[tuple[bool, str]]:
 
 
 def test_what_was_chosen_is_read(tmp_path: Path) -> None:
-    """Chosen swipes, images as words; what is hidden, or no talk, is counted."""
+    """Chosen swipes are read, images as words; hidden messages and comments are counted."""
     file = written(tmp_path, CHAT)
     assert source_of(file) is ImportSource.SILLYTAVERN
     (chat,) = chats_of(file)
@@ -159,7 +159,7 @@ def at_once(*texts: str, date: Any, greeting: str = "Welcome!") -> list[Any]:
     "date", ["January 3, 2024 10:00am", 1704276000123, "1704276000123", None, "soon", ["x"]]
 )
 def test_chats_of_one_time(tmp_path: Path, date: Any) -> None:
-    """They are told apart by their words; one that goes on, or greets otherwise, is the same."""
+    """Words distinguish the chats; a continued chat, or another greeting, is the same chat."""
     tea = at_once("I drink tea.", "Noted.", "hi", "Hello.", date=date)
     others = [
         at_once("I sail.", "Noted.", date=date),
@@ -250,7 +250,7 @@ def test_a_broken_message(tmp_path: Path, text: str, why: str) -> None:
 
 
 def test_a_broken_time_of_a_message(tmp_path: Path) -> None:
-    """It is none, and what was said is taken."""
+    """A broken time is ignored, and the message is imported."""
     file = tmp_path / "talk.json"
     file.write_text('[{"role": "user", "content": "a", "timestamp": "soon"}]')
     assert [one.at for chat in chats_of(file) for one in chat.messages] == [None]

@@ -77,7 +77,7 @@ def read(file: Path) -> bytes:
 
 
 def names(folder: Path) -> list[str]:
-    """Return what is in a folder."""
+    """Return the names of the files in a folder."""
     return [one.name for one in folder.iterdir()]
 
 
@@ -269,7 +269,7 @@ ODD = [
 async def test_an_odd_number(
     file: Path, tmp_path: Path, kind: str, field: str, number: float
 ) -> None:
-    """No counter is taken that the store cannot hold, no value that breaks what is made of it."""
+    """A counter that the store cannot hold is refused; a huge value is limited, and breaks nothing."""
     lines = [json.loads(line) for line in read(file).splitlines()]
     chosen = [one for one in lines if one.get("payload", {}).get("type", "memory") == kind]
     payload = next(one["payload"] for one in chosen if "payload" in one)

@@ -231,7 +231,7 @@ async def test_costs_by_day_and_user(base: KnowledgeBase) -> None:
 
 
 async def test_one_user_alone(base: KnowledgeBase) -> None:
-    """Asked about one user, nothing of another is told."""
+    """A report about one user has no number of another."""
     await keep_memories(base)
     await keep_talk(base)
     found = await measure(base, NOW, user_id=EVIL)
@@ -431,7 +431,7 @@ PAIR = Pair(mention("m1"), mention("m2"))
     ],
 )
 def test_each_trouble_has_its_sentence(trouble: dict[str, Any], state: Status, advice: str) -> None:
-    """What is wrong is said once, with what to do; what is normal is not said."""
+    """Each problem has one sentence with advice; a normal state has no sentence."""
     found, findings = health(replace(well(), **trouble))
     assert found is state
     assert len(findings) == bool(advice)

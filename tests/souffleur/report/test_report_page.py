@@ -231,7 +231,7 @@ def test_it_is_readable_by_day_and_night(chromium: Chrome, scheme: str) -> None:
 
 
 def test_it_has_an_order(chromium: Chrome) -> None:
-    """One heading above all, none skips a level; drawings and tables tell what they are."""
+    """There is one top heading, no level is skipped; drawings and tables have labels."""
     headings = chromium.find_elements(By.CSS_SELECTOR, "h1, h2, h3, h4, h5, h6")
     levels = [int(one.tag_name[1]) for one in headings]
     assert (levels[0], levels.count(1)) == (1, 1)
@@ -268,7 +268,7 @@ def test_memories_open_to_their_history(chromium: Chrome, width: int) -> None:
 
 
 def test_a_plot_is_told_by_keyboard(chromium: Chrome) -> None:
-    """Tab goes from one drawing to the next, then to memories; Enter shows what is within."""
+    """Tab goes from one drawing to the next, then to memories; Enter opens a memory."""
     details = chromium.find_elements(By.TAG_NAME, "details")[:4]
     reached = []
     for _ in details:

@@ -97,7 +97,7 @@ async def test_a_change_is_kept_in_the_history(http: httpx2.AsyncClient) -> None
 
 @pytest.mark.parametrize("verb", ["PUT", "DELETE"])
 async def test_a_batch_is_whole_or_nothing(http: httpx2.AsyncClient, verb: str) -> None:
-    """If one of its memories is not there, or its id is none, the others stay as they are."""
+    """If one of its memories is missing, or has an invalid id, the others stay as they are."""
     user = f"bea-{verb}"
     kept = [await added(http, user, words) for words in ("Bea sings.", "Bea has a red boat.")]
     for bad, status in (("nope", 400), (str(uuid4()), 404)):
@@ -212,7 +212,7 @@ async def test_only_an_admin_names_everybody(memory: Souffleur, tmp_path: Path, 
 
 
 async def test_what_is_deleted_or_no_id_is_not_found(http: httpx2.AsyncClient) -> None:
-    """A deleted memory is a 404, in its history only, and what is no UUID a 400."""
+    """A deleted memory is a 404 and only in its history; an id that is no UUID is a 400."""
     kept = await added(http, "kim", "Kim dances.")
     assert (await http.delete(f"/v1/memories/{kept}/")).status_code == 200
     assert (await http.get(f"/v1/memories/{kept}/")).status_code == 404
@@ -296,7 +296,7 @@ async def test_filters() -> None:
 
 
 async def test_dates(http: httpx2.AsyncClient) -> None:
-    """A day means the whole of it, a time that moment in any zone, and what is no date a 400."""
+    """A day means the whole day, a time the moment in any zone; anything else is a 400."""
     await added(http, "dan", "Dan sails.")
     today, next_day = NOW.date().isoformat(), (NOW + timedelta(days=1)).date().isoformat()
     elsewhere = NOW.astimezone(timezone(timedelta(hours=9))).isoformat()
@@ -340,7 +340,7 @@ async def _run(command: list[str]) -> "subprocess.CompletedProcess[str]":
 
 @pytest.mark.parametrize("field", ['"metadata": {"a": "\\ud800"}', '"run_id": "\\ud800"'])
 async def test_half_a_character_is_refused(http: httpx2.AsyncClient, field: str) -> None:
-    """It is told at once, and the user's memories can be listed afterwards."""
+    """It is refused at once, and the user's memories can be listed afterwards."""
     body = f'{{"messages": "Sue sails.", "user_id": "sue", "infer": false, {field}}}'
     kind = {"content-type": "application/json"}
     answer = await http.post("/v3/memories/add/", content=body, headers=kind)
@@ -368,7 +368,7 @@ async def test_half_a_character_is_refused(http: httpx2.AsyncClient, field: str)
     ],
 )
 async def test_a_filter_that_names_nobody(http: httpx2.AsyncClient, filters: Any) -> None:
-    """It is refused, to be put right, whatever is asked with it; nothing is remembered."""
+    """The filter is refused in any request, and nothing is remembered."""
     for path in ("/v3/memories/", "/v3/memories/search/", "/search"):
         answer = await http.post(path, json={"filters": filters, "query": "x"})
         assert (answer.status_code, "filter" in answer.text) == (400, True), answer.text

@@ -1,4 +1,4 @@
-"""The extra: what is loaded with it, and what is said without it."""
+"""The extra `telemetry`: the error without its packages."""
 
 import subprocess
 import sys

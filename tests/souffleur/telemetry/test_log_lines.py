@@ -1,4 +1,4 @@
-"""Log lines: each says whom it concerns, and none holds what was said."""
+"""Log lines: each has its user, and no line quotes the talk."""
 
 from collections.abc import Iterator
 from dataclasses import replace

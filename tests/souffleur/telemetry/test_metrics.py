@@ -1,4 +1,4 @@
-"""Metrics: what Prometheus is told of the work done, and of what waits."""
+"""Metrics for Prometheus: the work done, and the work that waits."""
 
 import asyncio
 import logging
@@ -27,7 +27,7 @@ INVENTED = answer(add("Ann owns a yacht.", "my yacht is called Nina"))
 
 
 def value(text: str, name: str, **labels: str) -> float:
-    """The value of a sample; 0 if there is none."""
+    """The value of a sample; 0 if it is missing."""
     inside = ",".join(f'{key}="{word}"' for key, word in sorted(labels.items()))
     sample = f"{name}{{{inside}}}" if inside else name
     found = re.search(rf"(?m)^{re.escape(sample)} (\S+)$", text)
@@ -50,7 +50,7 @@ def port() -> int:
 
 
 async def test_work_is_counted(tmp_path: Path) -> None:
-    """Turns, changes, refusals by reason, calls, tokens, times and memories are told."""
+    """Turns, changes, refusals by reason, calls, tokens, times and memories are counted."""
     async with staged(tmp_path, [TEA, INVENTED, SKIP], metrics=True) as stage:
         for line in ("I like green tea", "What a day", "Bye"):
             await stage.say(line)

@@ -41,7 +41,7 @@ class ScriptedModel(BaseChatModel):
 
     @property
     def systems(self) -> list[str]:
-        """The system prompts so far; empty where there was none."""
+        """The system prompts so far; an empty string for a call without one."""
         firsts = [messages[0] for messages in self.asked]
         return [one.text if one.type == "system" else "" for one in firsts]
 

@@ -89,7 +89,7 @@ async def test_memories_are_in_the_prompt_only(memory: Souffleur, ann: Talk) -> 
 @in_loop
 @pytest.mark.parametrize("long", ["x" * 600, "a \ud83d"], ids=["long", "half a character"])
 async def test_ids_that_cannot_be_stored(memory: Souffleur, ann: Talk, long: str) -> None:
-    """A session or message with such an id is kept, as the same one each time it is named."""
+    """A session or message with an invalid id is stored under the same digest each time."""
     talk = Talk(user_id=ann.user_id, session_id=long)
     agent = agent_of(scripted("Hi!", "Hi!", "Yes."), memory)
     one, other = HumanMessage("hello", id=long), HumanMessage("and tea?", id=f"{long}y")
@@ -103,7 +103,7 @@ async def test_ids_that_cannot_be_stored(memory: Souffleur, ann: Talk, long: str
 
 @in_loop
 async def test_a_blank_id_is_none(memory: Souffleur, ann: Talk) -> None:
-    """Messages with such ids are turns of their own."""
+    """Each message with a blank id is a turn of its own."""
     agent = agent_of(scripted("Hi!", "Yes."), memory)
     for text in ("hello", "and tea?"):
         await agent.ainvoke({"messages": [HumanMessage(text, id=" ")]}, context=ann)
@@ -198,7 +198,7 @@ async def test_a_blank_user_is_refused(memory: Souffleur) -> None:
 
 @in_loop
 async def test_each_user_and_persona_has_a_memory(memory: Souffleur) -> None:
-    """Others are told nothing of Ann; the persona is that of the run, else of the agent."""
+    """No other user gets Ann's memories; the persona is that of the run, or else of the agent."""
     model = scripted("Hi.", "Hi.", "Hi.")
     middleware = SouffleurMiddleware(memory, agent_id="mo")
     agent: Any = create_agent(model, middleware=[middleware], context_schema=Talk)

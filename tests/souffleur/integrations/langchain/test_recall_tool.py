@@ -26,7 +26,7 @@ ANN = Talk(user_id="ann", session_id="s1")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
-    """Ann and Bob have told of their teas; Ann talked of Lisbon a week ago, and of rain today."""
+    """Ann and Bob have talked of their teas; Ann talked of Lisbon a week ago, and of rain today."""
     async with staged(tmp_path_factory.mktemp("store"), by_name()) as stage:
         await stage.memory.remember("Ann likes green tea.", user_id="ann")
         await stage.memory.remember("Bob likes black tea.", user_id="bob")
@@ -65,7 +65,7 @@ async def test_scopes(stage: Stage) -> None:
 
 
 async def test_times(stage: Stage) -> None:
-    """What was told then; a time that nobody understands is said to be one."""
+    """Records of the named time are returned; an unknown time gets an answer that says so."""
     told = await looked_up(stage, query="what I told you", when="last week", scope="turns")
     assert "Lisbon" in told
     assert "rain" not in told
@@ -87,7 +87,7 @@ async def test_the_middleware_brings_the_tool(stage: Stage) -> None:
 
 
 async def test_a_memory_in_trouble(stage: Stage) -> None:
-    """The model is told so, and answers."""
+    """The model reads that the memory cannot be read, and replies."""
     async with staged(stage.memory.settings.path / "other", by_name(), kept=True) as other:
         await other.knowledge.memories.close()
         assert await looked_up(other, query="tea") == IN_TROUBLE

@@ -207,7 +207,7 @@ def test_namespaces_by_pattern(store: SouffleurStore) -> None:
 
 
 async def test_it_serves_an_event_loop(tmp_path: Path, store: SouffleurStore) -> None:
-    """With a Souffleur: in its loop, from other threads; a call that would wait forever is told."""
+    """With a Souffleur: in its loop, from other threads; a call that would wait forever raises."""
     await store.aput(("ann",), "one", {"n": 1})
     assert (await store.asearch(("ann",)))[0].value == {"n": 1}
     async with Souffleur.open(Settings(path=tmp_path, embedder="hash:64")) as memory:
@@ -237,7 +237,7 @@ def test_records_are_no_memories(store: SouffleurStore, memory: BlockingSouffleu
 
 
 def test_the_user_s_place_in_a_namespace(store: SouffleurStore, memory: BlockingSouffleur) -> None:
-    """Any label, or none, is the user with whom a record is erased."""
+    """Any label can be the user with whom a record is erased, or no label."""
     second = SouffleurStore(memory, user_at=1)
     second.put(("notes", "ann"), "one", {})
     second.put(("notes",), "two", {})

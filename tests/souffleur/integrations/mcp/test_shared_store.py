@@ -1,4 +1,4 @@
-"""`souffleur mcp` beside other processes: whoever comes first has the store, and all reach it."""
+"""`souffleur mcp` beside other processes: the first process has the store, and all reach it."""
 
 import asyncio
 import os

@@ -52,7 +52,7 @@ async def calling(stage: Stage, **whose: Any) -> AsyncIterator[Caller]:
 
 
 async def test_a_memory_from_its_first_words_to_its_end(stage: Stage) -> None:
-    """Added, found, corrected, told about, forgotten, and brought back."""
+    """A memory is added, found, corrected, listed, forgotten and restored."""
     async with calling(stage, user_id="ann") as call:
         added = await call("add_memory", text="Ann likes tea.", kind="preference")
         assert (added["op"], added["done"], added["after"]) == ("ADD", True, ["Ann likes tea."])
@@ -87,7 +87,7 @@ async def test_what_is_refused_is_told(stage: Stage) -> None:
 
 
 async def test_the_past(stage: Stage) -> None:
-    """A time in words brings what was said then; a search brings what is known of a topic."""
+    """A time in words finds the turns of that time; a search finds the memories of a topic."""
     stage.memory.observe(user_id="past", session_id="s1", user="I am learning to sail.")
     await stage.memory.flush()
     stage.clock.at += timedelta(days=1)
@@ -165,7 +165,7 @@ async def test_a_server_for_any_user_needs_one_named(stage: Stage) -> None:
 
 
 async def test_a_persona_that_knows_only_its_own(stage: Stage) -> None:
-    """Its server shows and changes nothing that others were told."""
+    """The persona's server shows and changes no memory of another persona."""
     await stage.memory.introduce_persona(agent_id="luna", name="Luna", knows="own")
     async with (
         calling(stage, user_id="two") as usual,

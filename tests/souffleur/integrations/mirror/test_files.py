@@ -1,4 +1,4 @@
-"""The files of a mirror: whole whatever happens, and named after their users."""
+"""The files of a mirror: always whole, and named after their users."""
 
 import os
 import subprocess

@@ -22,7 +22,7 @@ from souffleur.parts import Parts, open_store
 from souffleur.settings import Settings
 from tests.build import NOW
 from tests.shared import until
-from tests.souffleur.integrations.mirror.test_page import CONTENTS
+from tests.souffleur.integrations.mirror.test_markdown import CONTENTS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 KEY = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 2
@@ -69,7 +69,7 @@ async def contents(memory: Souffleur, user: str) -> list[str]:
 
 
 async def come_to_be(memory: Souffleur, user: str, told: list[str]) -> None:
-    """Wait until this is what is known of a user."""
+    """Wait until these are the memories of a user."""
     for _ in range(1000):
         if await contents(memory, user) == told:
             break
@@ -141,7 +141,7 @@ async def test_know_how_has_a_file_of_its_own(
 async def test_what_cannot_be_taken_over_stays_in_the_file(
     memory: Souffleur, mirror: Make, tmp_path: Path
 ) -> None:
-    """A broken entry, a secret and a conflict are told and kept; mended, they are taken over."""
+    """A broken entry, a secret and a conflict are rejected and kept; once corrected, they count."""
     await memory.remember("Cid likes tea.", user_id="cid")
     (known,) = await memory.list(user_id="cid")
     file, one = tmp_path / "MEMORY.md", mirror("cid")
@@ -194,7 +194,7 @@ async def test_a_file_that_lost_most_of_it_forgets_nothing(
 async def test_archived_ones_come_back_by_hand(
     memory: Souffleur, mirror: Make, tmp_path: Path
 ) -> None:
-    """An entry that is moved to the active ones is restored; the other way is told."""
+    """An entry moved to the active ones is restored; one moved to the archive gets a remark."""
     await memory.remember("Eli likes tea.", user_id="eli")
     await memory.remember("Eli has a horse.", user_id="eli")
     known = {one.content: one.id for one in await memory.list(user_id="eli")}
@@ -244,7 +244,7 @@ async def test_what_is_erased_is_in_no_copy(
 
 
 async def test_another_store_empties_no_file(tmp_path: Path) -> None:
-    """A store that has none of what the files show changes nothing, and the error says what to do.
+    """A store without the memories of the files changes nothing, and the error gives advice.
 
     Without their ids, the entries are taken over as new memories; with `removals`, they go.
     """
@@ -276,7 +276,7 @@ async def test_another_store_empties_no_file(tmp_path: Path) -> None:
 async def test_what_comes_from_elsewhere_stays_in_the_file(
     memory: Souffleur, mirror: Make, tmp_path: Path
 ) -> None:
-    """An entry copied from another user's file is set aside and told; as asked for, it is added."""
+    """An entry copied from another user's file is rejected; on request, it is added."""
     file, one = tmp_path / "MEMORY.md", mirror("liv")
     await memory.remember("Max fears spiders.", user_id="max")
     theirs = Mirror(memory, tmp_path / "max", user_id="max", policy=memory.knowledge.policy)

@@ -1,4 +1,4 @@
-"""The text of a mirror's files: whatever a memory says, it is read as it was written."""
+"""The Markdown of a mirror: any words of a memory are read as they were written."""
 
 from datetime import UTC, date, datetime
 
@@ -66,7 +66,7 @@ def test_no_text_is_lost(text: str) -> None:
 
 
 def test_what_is_broken_is_named_and_kept() -> None:
-    """An unknown kind, a heading without words and loose text are told, the rest is read."""
+    """An unknown kind, a heading without words and loose text are rejected; the rest is read."""
     page = parse_page(
         "# Memory\n\nA note of mine.\n\n## Active\n\n### hobby | 0.9\nAnn sails.\n\n### fact\n\n"
         "### [new] preference | 0.5 |  | 0\nAnn likes tea.\nAnd cake.\n#### Really\n"

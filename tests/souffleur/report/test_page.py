@@ -1,15 +1,16 @@
-"""The memories on the report's page: values, kinds, histories, and nobody else's words."""
+"""The report's page: what templates may use, and the memories on it with their histories."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
+from jinja2 import TemplateNotFound, UndefinedError
 
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Kind
 from souffleur.knowledge.operation import Forget, Update
-from souffleur.report.page import MAX_CURRENT, read_memories, to_html
+from souffleur.report.page import MAX_CURRENT, read_memories, render, to_html
 from souffleur.report.quality import measure
 from tests.build import NOW, by_hand, keep, memory
 from tests.souffleur.report.test_report import Tags, put
@@ -80,3 +81,17 @@ async def test_a_large_store_is_shown_in_part(base: KnowledgeBase) -> None:
         one.memory.content for one in shown.current
     }
     assert "and 2 more" in await page_of(base)
+
+
+def test_what_a_template_lacks_is_an_error() -> None:
+    """A name that was not given, and a file that is not there, are never shown as nothing."""
+    with pytest.raises(UndefinedError, match="title"):
+        render("souffleur.report", "layout.html", style="report.css")
+    with pytest.raises(TemplateNotFound):
+        render("souffleur.report", "evals.html")
+
+
+def test_markup_is_escaped_in_every_template() -> None:
+    """Whatever the file is called, and between quotes as well."""
+    page = render("souffleur.report", "layout.html", title="""<b> & "'""", style="report.css")
+    assert page.count("&lt;b&gt; &amp; &#34;&#39;") == 2

@@ -269,7 +269,7 @@ ODD = [
 async def test_an_odd_number(
     file: Path, tmp_path: Path, kind: str, field: str, number: float
 ) -> None:
-    """A counter that the store cannot hold is refused; a huge value is limited, and breaks nothing."""
+    """A counter that the store cannot hold is refused; a huge value breaks nothing."""
     lines = [json.loads(line) for line in read(file).splitlines()]
     chosen = [one for one in lines if one.get("payload", {}).get("type", "memory") == kind]
     payload = next(one["payload"] for one in chosen if "payload" in one)

@@ -160,7 +160,7 @@ def person_point(person: Person) -> Point:
 
 def to_person(point: Point) -> Person:
     """Return the user of a point. Raises UnreadableError."""
-    return read(point, Person, derived={"type"})
+    return read(point, Person)
 
 
 def persona_point(card: PersonaCard) -> Point:
@@ -171,7 +171,7 @@ def persona_point(card: PersonaCard) -> Point:
 
 def to_persona(point: Point) -> PersonaCard:
     """Return the persona of a point. Raises UnreadableError."""
-    return read(point, PersonaCard, derived={"type", "user_id"})
+    return read(point, PersonaCard)
 
 
 def next_version(old: Introduced, fields: Mapping[str, str | None], now: datetime) -> Introduced:
@@ -234,7 +234,7 @@ def preferences_point(preferences: Preferences) -> Point:
 
 def to_preferences(point: Point) -> Preferences:
     """Return the preferences of a point. Raises UnreadableError."""
-    return read(point, Preferences, derived={"type"})
+    return read(point, Preferences)
 
 
 def changed(old: Preferences, fields: Mapping[str, bool | None], now: datetime) -> Preferences:

@@ -15,7 +15,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import version
@@ -40,7 +40,7 @@ from souffleur.knowledge.store.engine.files import locked_folder
 from souffleur.knowledge.store.labels import INDEXES
 from souffleur.knowledge.store.ledger import META_ID, Journal
 from souffleur.knowledge.store.lines import Line, decode_line, whole_file
-from souffleur.knowledge.store.opening import StoreLocation
+from souffleur.knowledge.store.opening import StoreLocation, check_empty, open_both
 from souffleur.knowledge.store.records import Numbers, Part, walk
 from souffleur.knowledge.store.upgrade import Progress, check_schema, no_progress
 
@@ -184,48 +184,34 @@ async def restore(
 ) -> BackupManifest:
     """Restore a backup to an empty place; the file is read to its end before anything is written.
 
-    A folder shows the store only when all of it is there. Raises FileError if the file is
-    damaged, StoreMismatchError if `target` is not empty or a newer version made the backup.
+    A folder shows the store only when all of it is there. Raises FileError if the file is damaged,
+    StoreMismatchError if `target` is not empty or a newer version made the backup.
     """
     manifest = await asyncio.to_thread(verify, file)
     check_schema(manifest.made_with.get("schema"), f"{file}, by Souffleur {manifest.made_by},")
-    if target.url or target.folder is None:
-        await _make_room(target, manifest.dimension)
-        async with AsyncExitStack() as closing:
-            both = await opening.open_collections(target, manifest.dimension, closing)
-            await opening.check_empty(*both, target)
-            await _fill(both, file, manifest, step)
-    else:
-        with locked_folder(target.folder):
-            await _restore_folder(file, target, target.folder, manifest, step)
+    folder = None if target.url else target.folder
+    with locked_folder(folder) if folder else nullcontext():
+        stored = await opening.stored_dimension(target)
+        if stored is not None:
+            async with AsyncExitStack() as closing:
+                await check_empty(*await open_both(target, stored, closing), target)
+        if folder:
+            await _fill_folder(folder, target, file, manifest, step)
+        else:
+            if stored not in (None, manifest.dimension):  # made for another embedder
+                await opening.remove_collections(target)
+            await _fill(target, file, manifest, step)
     return manifest
 
 
-async def _make_room(target: StoreLocation, dimension: int) -> None:
-    """Remove the empty collections of a server that were made for another embedder."""
-    stored = await opening.stored_dimension(target)
-    if stored not in (None, dimension):
-        async with AsyncExitStack() as closing:
-            both = await opening.open_collections(target, stored, closing)
-            await opening.check_empty(*both, target)
-        await opening.remove_collections(target)
-
-
-async def _restore_folder(
-    file: Path, target: StoreLocation, folder: Path, manifest: BackupManifest, step: Progress
+async def _fill_folder(
+    folder: Path, target: StoreLocation, file: Path, manifest: BackupManifest, step: Progress
 ) -> None:
-    stored = await opening.stored_dimension(target)
-    if stored is not None:
-        async with AsyncExitStack() as closing:
-            both = await opening.open_both(target, stored, closing)
-            await opening.check_empty(*both, target)
+    """Write all records to a folder beside the place of the store, and move them there."""
     making = folder / ".restoring"
     shutil.rmtree(making, ignore_errors=True)  # of a restore that was killed
     try:
-        async with AsyncExitStack() as closing:
-            place = replace(target, folder=making)
-            both = await opening.open_both(place, manifest.dimension, closing)
-            await _fill(both, file, manifest, step)
+        await _fill(replace(target, folder=making), file, manifest, step)
         for name in INDEXES:
             move_collection(making / name, folder / name)
     finally:
@@ -233,31 +219,33 @@ async def _restore_folder(
 
 
 async def _fill(
-    both: tuple[Collection, Collection], file: Path, manifest: BackupManifest, step: Progress
+    target: StoreLocation, file: Path, manifest: BackupManifest, step: Progress
 ) -> None:
     """Write all records as they are; the record that makes it a store comes last."""
-    collections = {one.schema.name: one for one in both}
-    pages: dict[str, dict[str, Point]] = {name: {} for name in collections}
-    total, done, meta = sum(manifest.counts.values()), 0, None
-    numbers = Numbers()
-    for name, id, point in read_lines(file):
-        if id == META_ID:
-            meta = point
-        elif point is None:
-            pages[name].pop(id, None)
-            await collections[name].delete([id])
-        else:
-            pages[name][id] = point
-            numbers.note([point])
-            if len(pages[name]) == POINTS_PER_PAGE:
-                done += await _put(collections[name], pages[name])
-                step(min(done, total), total)
-    for name, page in pages.items():
-        await _put(collections[name], page)
-    await numbers.carry_on(Journal(collections["journal"], last_seq=0))
-    await collections["journal"].put([meta] if meta else [])
-    await _check_counts(collections, manifest)
-    step(total, total)
+    async with AsyncExitStack() as closing:
+        both = await open_both(target, manifest.dimension, closing)
+        collections = {one.schema.name: one for one in both}
+        pages: dict[str, dict[str, Point]] = {name: {} for name in collections}
+        total, done, meta = sum(manifest.counts.values()), 0, None
+        numbers = Numbers()
+        for name, id, point in read_lines(file):
+            if id == META_ID:
+                meta = point
+            elif point is None:
+                pages[name].pop(id, None)
+                await collections[name].delete([id])
+            else:
+                pages[name][id] = point
+                numbers.note([point])
+                if len(pages[name]) == POINTS_PER_PAGE:
+                    done += await _put(collections[name], pages[name])
+                    step(min(done, total), total)
+        for name, page in pages.items():
+            await _put(collections[name], page)
+        await numbers.carry_on(Journal(collections["journal"], last_seq=0))
+        await collections["journal"].put([meta] if meta else [])
+        await _check_counts(collections, manifest)
+        step(total, total)
 
 
 async def _put(collection: Collection, page: dict[str, Point]) -> int:

@@ -11,19 +11,12 @@ from souffleur.knowledge.privacy.groups import Group
 from souffleur.knowledge.search.words import encode_document
 from souffleur.knowledge.session import Segment, Session, pack
 from souffleur.knowledge.store.engine.collection import Payload, Point
-from souffleur.knowledge.store.labels import LOOKUP_FIELDS, lookup_fields
+from souffleur.knowledge.store.labels import lookup_fields
 from souffleur.knowledge.store.reading import read, read_each
 from souffleur.knowledge.text.match import normalize_text
 from souffleur.knowledge.turn import Turn
 
 Vector = tuple[float, ...]
-
-_DERIVED = {"fingerprint"} | LOOKUP_FIELDS
-_OF_DRAFTS = {"fence", "revision", "written_by"}
-"""Fields of an entry that a draft has besides: see `processes.drafts`."""
-_ENTRY_DERIVED = {"type", "seq", "applied", "memory_ids", "expunged", "state"}.union(
-    LOOKUP_FIELDS, _OF_DRAFTS
-)
 
 
 def fingerprint(text: str) -> str:
@@ -59,7 +52,7 @@ def embedded_point(memory: Memory, vectors: Mapping[str, Vector]) -> Point:
 
 def to_memory(point: Point) -> Memory:
     """Return the memory of a point. Raises UnreadableError."""
-    return read(point, Memory, derived=_DERIVED)
+    return read(point, Memory)
 
 
 def to_memories(points: Iterable[Point]) -> list[Memory]:
@@ -85,7 +78,7 @@ def to_turn(point: Point) -> Turn:
 
     Raises UnreadableError.
     """
-    return read(point, Turn, derived={"type"} | LOOKUP_FIELDS)
+    return read(point, Turn)
 
 
 def masked_reader(withheld: AbstractSet[Group]) -> Callable[[Point], Turn]:
@@ -129,7 +122,7 @@ def _derived(session: Session) -> Payload:
 
 def to_session(point: Point) -> Session:
     """Return the session of a point, however its window is stored. Raises UnreadableError."""
-    return read(point, Session, derived={"type", "state", "written_by"})
+    return read(point, Session)
 
 
 def segment_point(segment: Segment) -> Point:
@@ -139,17 +132,12 @@ def segment_point(segment: Segment) -> Point:
 
 def to_segment(point: Point) -> Segment:
     """Return the segment of a point. Raises UnreadableError."""
-    return read(point, Segment, derived={"type"} | LOOKUP_FIELDS)
+    return read(point, Segment)
 
 
 def portrait_status_point(status: PortraitStatus) -> Point:
     """Return the point of the notes on a portrait."""
     return Point(status.id, {**status.model_dump(mode="json"), "type": "upkeep"})
-
-
-def to_portrait_status(point: Point) -> PortraitStatus:
-    """Return the notes on a portrait from a point. Raises UnreadableError."""
-    return read(point, PortraitStatus, derived={"type"})
 
 
 def entry_payload(entry: LedgerEntry, seq: int) -> Payload:
@@ -161,7 +149,7 @@ def entry_payload(entry: LedgerEntry, seq: int) -> Payload:
 
 def to_entry(point: Point) -> LedgerEntry:
     """Return the ledger entry of a point. Raises UnreadableError."""
-    return read(point, LedgerEntry, derived=_ENTRY_DERIVED)
+    return read(point, LedgerEntry)
 
 
 def kind_of(collection: str, payload: Payload) -> str:

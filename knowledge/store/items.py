@@ -6,6 +6,7 @@ them. They are in every backup, and go when their user is erased.
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator
@@ -23,7 +24,7 @@ from souffleur.knowledge.store.engine.collection import (
     Search,
     read_all,
 )
-from souffleur.knowledge.store.labels import LOOKUP_FIELDS, has, lookup_fields
+from souffleur.knowledge.store.labels import has, lookup_fields
 from souffleur.knowledge.store.reading import read, read_each
 from souffleur.knowledge.text.plain import mend
 from souffleur.knowledge.turn import shorten
@@ -33,7 +34,6 @@ Place = tuple[Namespace, str]
 """The namespace and key of an item."""
 
 ITEMS = Is("type", "item")
-_DERIVED = {"type", "folders"} | LOOKUP_FIELDS
 
 
 def _parsed(value: Any) -> Any:
@@ -73,6 +73,9 @@ class Item(Frozen):
         return place_id(self.namespace, self.key)
 
 
+_READER = partial(read, model=Item)
+
+
 class Items:
     """The items in a journal. Every method may raise StoreError."""
 
@@ -83,7 +86,7 @@ class Items:
     async def get(self, places: Sequence[Place]) -> dict[Place, Item]:
         """Return the items at these places; those where nothing is are missing."""
         points = await self._collection.get([place_id(*place) for place in places])
-        return {(one.namespace, one.key): one for one in read_each(points, to_item)}
+        return {(one.namespace, one.key): one for one in read_each(points, _READER)}
 
     async def put(self, items: Sequence[Item]) -> None:
         """Write items; each replaces the one at its place, and keeps its `created_at`.
@@ -105,7 +108,7 @@ class Items:
     async def within(self, folder: Namespace) -> list[Item]:
         """Return the items in a namespace and below it, oldest first."""
         points = await read_all(self._collection, _below(folder))
-        return sorted(read_each(points, to_item), key=_age)
+        return sorted(read_each(points, _READER), key=_age)
 
     async def near(self, folder: Namespace, text: str, limit: int) -> list[tuple[Item, float]]:
         """Return the items as `within` that have texts, nearest first, with their cosines.
@@ -115,7 +118,7 @@ class Items:
         (vector,) = await self._embedder.embed_queries([_embeddable(text)])
         query = Search(vector, _below(folder), limit=limit, by_cues=True)
         (hits,) = await self._collection.search([query])
-        return [(to_item(hit.point), hit.score) for hit in hits]
+        return [(read(hit.point, Item), hit.score) for hit in hits]
 
     async def count(self, folder: Namespace) -> int:
         """Return the number of items in a namespace and below it."""
@@ -139,11 +142,6 @@ def place_id(namespace: Namespace, key: str) -> str:
     False
     """
     return derive_id("item", len(namespace), *map(mend, (*namespace, key)))
-
-
-def to_item(point: Point) -> Item:
-    """Return the item of a point. Raises UnreadableError."""
-    return read(point, Item, derived=_DERIVED)
 
 
 def to_json(value: object, *, strict: bool = False) -> str:

@@ -1,7 +1,7 @@
 """Reading records: an unreadable one is logged and left in place, and does not hide the others."""
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from datetime import datetime
 from functools import cache
@@ -17,6 +17,7 @@ from souffleur.knowledge.store.engine.collection import (
     Point,
     read_pages,
 )
+from souffleur.knowledge.store.labels import LOOKUP_FIELDS
 
 T = TypeVar("T")
 Record = TypeVar("Record", bound=BaseModel)
@@ -24,14 +25,19 @@ Record = TypeVar("Record", bound=BaseModel)
 Location = tuple[int | str, ...]
 """The path of a field within a record."""
 
+DERIVED = LOOKUP_FIELDS.union(
+    ("type", "user_id", "state", "at", "seq", "applied", "expunged", "memory_ids"),  # for filters
+    ("fingerprint", "folders", "fence", "revision", "written_by"),
+)
+"""Fields that are stored beside those of a record."""
 READ_AT_ONCE = 100
 """Records that are read and decoded before the event loop runs: some 10 ms."""
 _NAMED = 3
 """Number of fields that an error message lists."""
 
 
-def read(point: Point, model: type[Record], *, derived: Collection[str] = ()) -> Record:
-    """Return the record of a point, built from its payload without the derived fields.
+def read(point: Point, model: type[Record]) -> Record:
+    """Return the record of a point, built from its payload without derived fields.
 
     Raises UnreadableError, which quotes nothing of the payload, if the record is invalid.
     """
@@ -39,7 +45,7 @@ def read(point: Point, model: type[Record], *, derived: Collection[str] = ()) ->
     if kept is not None:
         return kept
     fields = dict(point.payload)
-    for key in derived:
+    for key in _derived(model):
         fields.pop(key, None)
     fields |= {key: _moment(fields[key]) for key in _moments(model) if fields.get(key)}
     if point.records is not None:  # its payload is kept as well, with what a dictionary holds
@@ -71,6 +77,12 @@ def _moment(value: object) -> object:
         return datetime.fromisoformat(value) if isinstance(value, str) else value
     except ValueError:
         return value
+
+
+@cache
+def _derived(model: type[BaseModel]) -> frozenset[str]:
+    """Return the derived fields that the model itself does not have."""
+    return DERIVED - model.model_fields.keys()
 
 
 @cache

@@ -2,26 +2,23 @@
 
 from array import array
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from uuid import UUID
+
+from pydantic import BaseModel
 
 from souffleur.errors import UnreadableError
 from souffleur.knowledge import decay
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
-from souffleur.knowledge.people import to_person, to_persona, to_preferences
+from souffleur.knowledge.operation import LedgerEntry
+from souffleur.knowledge.people import Person, PersonaCard, Preferences
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.store.codecs import (
-    embedded_point,
-    to_entry,
-    to_memory,
-    to_portrait_status,
-    to_segment,
-    to_session,
-    to_turn,
-)
+from souffleur.knowledge.portrait_rule import PortraitStatus
+from souffleur.knowledge.session import Segment, Session
+from souffleur.knowledge.store.codecs import embedded_point, to_memory
 from souffleur.knowledge.store.engine.collection import (
     POINTS_PER_PAGE,
     Collection,
@@ -31,14 +28,18 @@ from souffleur.knowledge.store.engine.collection import (
     read_pages,
 )
 from souffleur.knowledge.store.engine.points import can_match
-from souffleur.knowledge.store.items import to_item
+from souffleur.knowledge.store.items import Item
 from souffleur.knowledge.store.labels import lookup_fields
 from souffleur.knowledge.store.ledger import META_ID, Journal
 from souffleur.knowledge.store.lines import encode_line
-from souffleur.knowledge.store.processes.arrivals import Arrivals, to_arrivals
-from souffleur.knowledge.store.processes.leases import UserLease, to_user_lease
-from souffleur.knowledge.store.runs import run_log, spending, watermarks
-from souffleur.knowledge.store.topics import to_order
+from souffleur.knowledge.store.processes.arrivals import Arrivals
+from souffleur.knowledge.store.processes.leases import UserLease
+from souffleur.knowledge.store.reading import read
+from souffleur.knowledge.store.runs.run_log import RunRecord
+from souffleur.knowledge.store.runs.spending import Spending
+from souffleur.knowledge.store.runs.watermarks import Lease, Watermark
+from souffleur.knowledge.store.topics import Removal
+from souffleur.knowledge.turn import Turn
 
 
 @dataclass(frozen=True)
@@ -135,35 +136,36 @@ def _key(id: str) -> int:
     return UUID(id).int >> 64
 
 
-_READERS: dict[str, Callable[[Point], object]] = {
-    "turn": to_turn,
-    "session": to_session,
-    "segment": to_segment,
-    "upkeep": to_portrait_status,
-    "person": to_person,
-    "persona": to_persona,
-    "preferences": to_preferences,
-    "entry": to_entry,
-    "item": to_item,
-    "run": run_log.to_record,
-    "watermark": watermarks.to_watermark,
-    "lease": watermarks.to_lease,
-    "spending": spending.to_spending,
-    "arrivals": to_arrivals,
-    "user lease": to_user_lease,
-    "draft": to_entry,
-    "removal": to_order,
-    "meta": lambda point: point.payload["made_with"],
+MODELS: dict[str, type[BaseModel]] = {
+    "turn": Turn,
+    "session": Session,
+    "segment": Segment,
+    "upkeep": PortraitStatus,
+    "person": Person,
+    "persona": PersonaCard,
+    "preferences": Preferences,
+    "entry": LedgerEntry,
+    "item": Item,
+    "run": RunRecord,
+    "watermark": Watermark,
+    "lease": Lease,
+    "spending": Spending,
+    "arrivals": Arrivals,
+    "user lease": UserLease,
+    "draft": LedgerEntry,
+    "removal": Removal,
 }
-"""The reader of each type of record in the journal."""
+"""The model of each type of record in the journal."""
 
 
 def record_of(collection: str, point: Point) -> object:
     """Return the record of a point: a memory, a turn, an entry, … Raises UnreadableError."""
     if collection == "memories":
-        return to_memory(point)
+        return read(point, Memory)
     try:
-        return _READERS[point.payload["type"]](point)
+        if point.payload["type"] == "meta":
+            return point.payload["made_with"]
+        return read(point, MODELS[point.payload["type"]])
     except (KeyError, TypeError):
         what = f"the record {point.id} of the {collection} is of no known type"
         raise UnreadableError(what) from None
@@ -203,7 +205,7 @@ async def put_memories(knowledge: KnowledgeBase, memories: Sequence[Memory]) -> 
 
 async def put_records(knowledge: KnowledgeBase, points: Sequence[Point]) -> None:
     """Write journal records of another store: items are embedded now, turns in the background."""
-    items = [to_item(point) for point in points if point.payload["type"] == "item"]
+    items = [read(point, Item) for point in points if point.payload["type"] == "item"]
     others = [unembedded(point) for point in points if point.payload["type"] != "item"]
     await knowledge.journal.collection.put([*others, *await knowledge.items.points(items)])
     knowledge.journal.read_anew()

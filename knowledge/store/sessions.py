@@ -29,7 +29,6 @@ from souffleur.knowledge.store.codecs import (
     masked_reader,
     portrait_status_point,
     segment_point,
-    to_portrait_status,
     to_segment,
     to_session,
     to_turn,
@@ -49,7 +48,7 @@ from souffleur.knowledge.store.engine.collection import (
 )
 from souffleur.knowledge.store.labels import has
 from souffleur.knowledge.store.ledger import Journal
-from souffleur.knowledge.store.reading import read_each
+from souffleur.knowledge.store.reading import read, read_each
 from souffleur.knowledge.turn import Turn, TurnState
 
 Vector = tuple[float, ...]
@@ -343,7 +342,7 @@ class Sessions:
         """Return the notes on a user's portrait in a sphere."""
         fresh = PortraitStatus(user_id=user_id, sphere=sphere)
         found = await self._collection.get([fresh.id])
-        return to_portrait_status(found[0]) if found else fresh
+        return read(found[0], PortraitStatus) if found else fresh
 
     async def save_portrait_status(self, status: PortraitStatus) -> None:
         """Write the notes on a user's portrait."""

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from loguru import logger
@@ -167,11 +168,6 @@ def order_point(order: Removal) -> Point:
     return Point(order.id, {**order.model_dump(mode="json"), **derived})
 
 
-def to_order(point: Point) -> Removal:
-    """Return the order of a point. Raises UnreadableError."""
-    return read(point, Removal, derived={"type", "applied"})
-
-
 def _by_kind(traces: Iterable[Trace]) -> dict[str, tuple[str, ...]]:
     found: dict[str, list[str]] = {}
     for trace in traces:
@@ -259,7 +255,8 @@ class Removals:
     async def waiting(self, user_id: str | None = None) -> list[Removal]:
         """Return the orders that are not carried out."""
         must = (Is("type", "removal"), Is("applied", False), *user_conditions(user_id))
-        return read_each(await read_all(self._journal.collection, Filter(must)), to_order)
+        found = await read_all(self._journal.collection, Filter(must))
+        return read_each(found, partial(read, model=Removal))
 
     async def carry_out(self, order: Removal) -> None:
         """Remove the records of an order and cut the others. Idempotent."""

@@ -20,8 +20,9 @@ from souffleur.knowledge.identity import (
 from souffleur.knowledge.knowledge_base import NEAR_DUPLICATE, KnowledgeBase
 from souffleur.knowledge.memory import NARRATIVE, Memory, MemoryState
 from souffleur.knowledge.policy import Policy
+from souffleur.knowledge.portrait_rule import PortraitStatus
 from souffleur.knowledge.session import SegmentState
-from souffleur.knowledge.store.codecs import to_memory, to_portrait_status, to_segment, to_turn
+from souffleur.knowledge.store.codecs import to_memory, to_segment, to_turn
 from souffleur.knowledge.store.engine.collection import (
     Collection,
     Condition,
@@ -33,7 +34,7 @@ from souffleur.knowledge.store.engine.collection import (
     Search as VectorSearch,
     read_pages,
 )
-from souffleur.knowledge.store.reading import READ_AT_ONCE
+from souffleur.knowledge.store.reading import READ_AT_ONCE, read
 from souffleur.knowledge.store.records import why_unreadable
 from souffleur.knowledge.store.runs.run_log import RunRecord, latest
 from souffleur.knowledge.turn import TurnState
@@ -284,7 +285,7 @@ class JournalCounters:
                 self.failures.append(failure)
 
     def _add_portrait(self, point: Point) -> None:
-        one = to_portrait_status(point)
+        one = read(point, PortraitStatus)
         if one.error:
             failure = Failure("portrait", one.id, one.user_id, None, one.tries, one.error)
             self.failures.append(failure)

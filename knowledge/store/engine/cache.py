@@ -9,7 +9,7 @@ from collections.abc import Collection as Some, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import NoReturn, TypeGuard
+from typing import Any, NoReturn, TypeGuard
 
 from souffleur.errors import StoreError
 from souffleur.knowledge.store.engine.collection import (
@@ -162,49 +162,14 @@ class CachedCollection:
     async def close(self) -> None:
         """Do nothing: the collection itself is closed by its owner."""
 
-    def put_now(self, points: Sequence[Point]) -> NoReturn:
-        """Raise StoreError, as all writes do."""
+    def _refuse_now(self, *args: Any, **more: Any) -> NoReturn:
         raise StoreError("This view of the store is only read: write to the knowledge base itself.")
 
-    async def put(self, points: Sequence[Point]) -> NoReturn:
-        """Raise StoreError."""
-        self.put_now(points)
+    async def _refuse(self, *args: Any, **more: Any) -> NoReturn:
+        self._refuse_now()
 
-    async def replace(self, point: Point, *, revision: int) -> NoReturn:
-        """Raise StoreError."""
-        self.put_now([point])
-
-    async def merge_payload(
-        self, ids: Sequence[str], payload: Payload, *, where: Condition | None = None
-    ) -> NoReturn:
-        """Raise StoreError."""
-        self.put_now([])
-
-    def merge_now(
-        self, ids: Sequence[str], payload: Payload, *, where: Condition | None = None
-    ) -> NoReturn:
-        """Raise StoreError."""
-        self.put_now([])
-
-    def swap_now(self, points: Sequence[Point], revisions: Mapping[str, int | None]) -> NoReturn:
-        """Raise StoreError."""
-        self.put_now([])
-
-    async def swap(self, points: Sequence[Point], revisions: Mapping[str, int | None]) -> NoReturn:
-        """Raise StoreError."""
-        self.put_now([])
-
-    async def set_vectors(self, points: Sequence[Point]) -> NoReturn:
-        """Raise StoreError."""
-        self.put_now([])
-
-    async def delete(self, ids: Sequence[str]) -> NoReturn:
-        """Raise StoreError."""
-        self.put_now([])
-
-    async def compact(self) -> NoReturn:
-        """Raise StoreError."""
-        self.put_now([])
+    put_now = merge_now = swap_now = _refuse_now
+    put = replace = merge_payload = swap = set_vectors = delete = compact = _refuse
 
     async def _ask(
         self, queries: Sequence[Search | Listing], ids: Sequence[str] = ()

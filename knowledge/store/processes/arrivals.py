@@ -10,7 +10,6 @@ from typing import ClassVar
 from souffleur.knowledge.memory import Frozen
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.store.engine.collection import Point
-from souffleur.knowledge.store.reading import read
 from souffleur.knowledge.turn import Turn
 
 MAX_LISTED = 64
@@ -100,8 +99,3 @@ def arrivals_point(arrivals: Arrivals, by: str) -> Point:
     """Return the point of a user's arrivals, written by the write `by`."""
     derived = {"type": arrivals.type, "written_by": by}
     return Point(arrivals.id, {**arrivals.model_dump(mode="json"), **derived})
-
-
-def to_arrivals(point: Point) -> Arrivals:
-    """Return the arrivals of a point. Raises UnreadableError."""
-    return read(point, Arrivals, derived={"type", "written_by"})

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import ClassVar
 from uuid import uuid4
 
@@ -121,11 +122,6 @@ def lease_point(lease: UserLease, by: str, *, first_seq: int = 0) -> Point:
     return Point(lease.id, {**lease.model_dump(mode="json"), **derived, **named})
 
 
-def to_user_lease(point: Point) -> UserLease:
-    """Return the lease of a point. Raises UnreadableError."""
-    return read(point, UserLease, derived={"type", "written_by", "applied"})
-
-
 MAX_ATTEMPTS = 50
 """Maximum attempts at a write that others get ahead of, before the store counts as in trouble."""
 
@@ -146,12 +142,12 @@ class UserLeases:
         """Return the lease of a user; a free one if there is none."""
         free = UserLease(user_id=user_id, seq=self._first_seq)
         found = await self._collection.get([free.id])
-        return to_user_lease(found[0]).model_copy(update={"user_id": user_id}) if found else free
+        return read(found[0], UserLease).model_copy(update={"user_id": user_id}) if found else free
 
     async def with_open_verdicts(self) -> list[UserLease]:
         """Return the leases of all users with verdicts that may not be carried out."""
         wanted = Filter((Is("type", UserLease.type), Is("applied", False)))
-        return read_each(await read_all(self._collection, wanted), to_user_lease)
+        return read_each(await read_all(self._collection, wanted), partial(read, model=UserLease))
 
     async def change(
         self, user_id: str, change: Change, *, known: UserLease | None = None

@@ -17,10 +17,9 @@ from souffleur.knowledge.store.processes.arrivals import (
     Arrival,
     Arrivals,
     arrivals_point,
-    to_arrivals,
 )
 from souffleur.knowledge.store.processes.writing import Change
-from souffleur.knowledge.store.reading import read_each
+from souffleur.knowledge.store.reading import read, read_each
 from souffleur.knowledge.store.turns import (
     NewSession,
     Scene,
@@ -80,7 +79,7 @@ class Recorder:
         """Return the list of a user's turns."""
         new = Arrivals(user_id=user_id, seq=self._first_seq, settled=self._first_seq)
         found = self._collection.get_now([new.id])
-        return to_arrivals(found[0]) if found else new
+        return read(found[0], Arrivals) if found else new
 
     def raise_number(self, user_id: str, seq: int) -> None:
         """Have turns up to a number count as arrived, and later ones be numbered after it."""
@@ -119,7 +118,7 @@ class Recorder:
         new = Arrivals(user_id=turn.user_id, seq=self._first_seq, settled=self._first_seq)
         ids = [*ids_around(turn), new.id]
         found = {point.id: point for point in self._collection.get_now(ids)}
-        return scene_of(turn, found), to_arrivals(found[new.id]) if new.id in found else new
+        return scene_of(turn, found), read(found[new.id], Arrivals) if new.id in found else new
 
     def _was_inside(self, scene: Scene) -> bool:
         """Return whether an attempt that was not listed has put the turn into its window.

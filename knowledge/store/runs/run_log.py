@@ -1,6 +1,7 @@
 """The run log: the results of runs over a store, kept in the journal for a year."""
 
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from pydantic import AwareDatetime, Field
@@ -64,7 +65,7 @@ async def latest(journal: Journal, *, name: str | None = None, limit: int) -> li
     must += [Is("state", name)] if name else []
     newest = Order("at", descending=True)
     page, _ = await journal.collection.scroll(Filter(tuple(must)), limit=limit, order=newest)
-    return read_each(page, to_record)
+    return read_each(page, partial(read, model=RunRecord))
 
 
 async def drop_old(journal: Journal, now: datetime) -> int:
@@ -73,8 +74,3 @@ async def drop_old(journal: Journal, now: datetime) -> int:
     points = await read_all(journal.collection, old)
     await journal.collection.delete([point.id for point in points])
     return len(points)
-
-
-def to_record(point: Point) -> RunRecord:
-    """Return the record of a run. Raises UnreadableError."""
-    return read(point, RunRecord, derived={"type", "user_id", "state", "at"})

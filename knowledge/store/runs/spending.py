@@ -11,7 +11,7 @@ from pydantic import AwareDatetime
 
 from souffleur.knowledge.memory import Frozen
 from souffleur.knowledge.operation import derive_id
-from souffleur.knowledge.store.engine.collection import Between, Filter, Is, Point, read_pages
+from souffleur.knowledge.store.engine.collection import Between, Filter, Is, read_pages
 from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.reading import read as read_record
 from souffleur.knowledge.store.runs.watermarks import save
@@ -19,7 +19,6 @@ from souffleur.knowledge.store.runs.watermarks import save
 KEPT_FOR = timedelta(days=31)
 EVERY_USER = ""
 """The user id of what was spent for all users together."""
-_DERIVED = frozenset({"type", "written_by"})
 
 
 class Spending(Frozen):
@@ -47,16 +46,11 @@ class Spending(Frozen):
         return self.model_copy(update=more)
 
 
-def to_spending(point: Point) -> Spending:
-    """Return the record of a point. Raises UnreadableError."""
-    return read_record(point, Spending, derived=_DERIVED)
-
-
 async def read(journal: Journal, day: datetime, user_id: str) -> Spending:
     """Return what was spent on a day."""
     fresh = Spending(at=day, user_id=user_id)
     found = await journal.collection.get([fresh.id])
-    return to_spending(found[0]) if found else fresh
+    return read_record(found[0], Spending) if found else fresh
 
 
 async def add(

@@ -18,7 +18,6 @@ from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.reading import read as read_record
 
 DAY = timedelta(days=1)
-_DERIVED = frozenset({"type", "user_id", "written_by"})
 LEASE = timedelta(minutes=2)
 """How long a leader stays the leader without renewing."""
 CLOCK_ERROR = DAY
@@ -67,28 +66,18 @@ class Lease(Frozen):
         return derive_id(self.type, *filter(None, [self.name]))
 
 
-def to_watermark(point: Point) -> Watermark:
-    """Return the watermark of a point. Raises UnreadableError."""
-    return read_record(point, Watermark, derived=_DERIVED)
-
-
-def to_lease(point: Point) -> Lease:
-    """Return the lease of a point. Raises UnreadableError."""
-    return read_record(point, Lease, derived=_DERIVED)
-
-
 async def read(journal: Journal, name: str) -> Watermark:
     """Return the watermark of a job; a new one if there is none."""
     fresh = Watermark(name=name)
     found = await journal.collection.get([fresh.id])
-    return to_watermark(found[0]) if found else fresh
+    return read_record(found[0], Watermark) if found else fresh
 
 
 async def read_lease(journal: Journal, name: str = "") -> Lease:
     """Return the current lease; a free one if there is none."""
     free = Lease(name=name)
     found = await journal.collection.get([free.id])
-    return to_lease(found[0]) if found else free
+    return read_record(found[0], Lease) if found else free
 
 
 class Revised(Protocol):

@@ -42,8 +42,8 @@ from souffleur.knowledge.store.labels import (
 from souffleur.knowledge.store.processes.alone import Alone
 from souffleur.knowledge.store.processes.leases import UserLeases
 from souffleur.knowledge.store.processes.several import Several
-from souffleur.knowledge.store.processes.writing import Change, Writing
 from souffleur.knowledge.store.reading import read_each, read_matching
+from souffleur.knowledge.store.turns import SessionChange
 from souffleur.knowledge.text.plain import is_blank
 from souffleur.knowledge.turn import Turn, TurnState, verdict_id
 
@@ -59,7 +59,7 @@ class Journal:
         self._alone = RLock()
         self.leases = UserLeases(collection, first_seq=last_seq)
         """Who judges whom, on a store of several processes."""
-        self._writing: Writing = (
+        self._writing: Alone | Several = (
             Several(collection, self.leases, last_seq=last_seq)
             if collection.shared
             else Alone(collection, lambda: self.lock, last_seq=last_seq)
@@ -100,7 +100,7 @@ class Journal:
         """
         return self._writing.record(turn, rule)
 
-    def change_session(self, id: str, change: Change) -> Session | None:
+    def change_session(self, id: str, change: SessionChange) -> Session | None:
         """Write what `change` makes of a session, with the segments that leave it.
 
         Returns the session, or `None` if there is none or `change` makes nothing of it.

@@ -20,9 +20,9 @@ from souffleur.knowledge.store.engine.collection import (
     Filter,
     IndexType,
     Payload,
+    watched,
 )
 from souffleur.knowledge.store.engine.files import locked_folder
-from souffleur.knowledge.store.engine.watched import watched
 from souffleur.knowledge.store.labels import INDEXES, SERVER_INDEXES
 from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.upgrade import (

@@ -19,6 +19,9 @@ from souffleur.knowledge.store.reading import read_each
 from souffleur.knowledge.turn import Turn, digest_of
 
 NewSession = Callable[[Turn], Session]
+"""Returns a new session for a turn."""
+SessionChange = Callable[[Session], tuple[Session, list[Segment]] | None]
+"""Returns the changed session and the segments that leave it; `None` if nothing changes."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from loguru import logger
 
 from souffleur.errors import LeaseLostError, SouffleurError
 from souffleur.knowledge.store.ledger import Journal
-from souffleur.knowledge.store.processes import drafts
+from souffleur.knowledge.store.processes import several
 from souffleur.knowledge.store.processes.leases import Fence, UserLease, working_under
 from souffleur.times import TimeSource
 
@@ -131,7 +131,7 @@ class Leases:
         if lease.open:
             await self._knowledge.recover(lease.user_id)
         if lease.taken_over:
-            await drafts.drop_drafts(self._journal.collection, lease.user_id, lease.fence)
+            await several.drop_drafts(self._journal.collection, lease.user_id, lease.fence)
 
     async def _renew(self, lease: UserLease, work: asyncio.Task[object]) -> None:
         pause = self._period.total_seconds() / RENEWALS

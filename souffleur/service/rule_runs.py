@@ -10,7 +10,7 @@ from souffleur.knowledge import decay
 from souffleur.knowledge.memory import Due, Memory
 from souffleur.knowledge.operation import Actor, ActorKind, Archive, Forget, Verdict, derive_id
 from souffleur.knowledge.proposals import lapse
-from souffleur.knowledge.store.purging import TOMBSTONE_KEPT_FOR, find_purgeable, purge, purge_idle
+from souffleur.knowledge.store.erasing import TOMBSTONE_KEPT_FOR, find_purgeable, purge, purge_idle
 from souffleur.knowledge.store.runs import run_log
 from souffleur.report.quality import measure
 from souffleur.report.report import count, duration

@@ -38,7 +38,7 @@ from souffleur.knowledge.operation import (
     Share,
     Update,
 )
-from souffleur.knowledge.store.purging import find_purgeable, purge
+from souffleur.knowledge.store.erasing import find_purgeable, purge
 from souffleur.knowledge.turn import turn_point_id
 from souffleur.parts import Parts
 from souffleur.recall.gather import Asked, whisper_for

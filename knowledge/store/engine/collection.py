@@ -5,10 +5,12 @@ It has two implementations: `edge.EdgeCollection` (in this process, on disk) and
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+import functools
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, cast
 
 from souffleur.knowledge.store.engine.memo import Memo
 from souffleur.knowledge.store.engine.points import (
@@ -30,6 +32,7 @@ from souffleur.knowledge.store.engine.points import (
     is_between,
     meets,
 )
+from souffleur.knowledge.watching import Watch
 
 
 class Changes:
@@ -273,3 +276,43 @@ async def read_pages(
         if after is None:
             return
         await asyncio.sleep(0)
+
+
+def watched(collection: Collection, watch: Watch) -> Collection:
+    """Return the collection with each call of its methods watched, as work of the engine."""
+    return cast(Collection, _Watched(collection, watch))
+
+
+class _Watched:
+    """Has whatever the collection has."""
+
+    def __init__(self, collection: Collection, watch: Watch) -> None:
+        self._collection = collection
+        self._watch = watch
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._collection, name)
+        if not inspect.ismethod(found):
+            return found
+        about = {"collection": self._collection.schema.name, "call": name}
+        method = _seen(found, self._watch, about)
+        self.__dict__[name] = method  # looked up once
+        return method
+
+
+def _seen(method: Callable[..., Any], watch: Watch, about: dict[str, str]) -> Callable[..., Any]:
+    if inspect.iscoroutinefunction(method):
+
+        @functools.wraps(method)
+        async def awaited(*args: Any, **more: Any) -> Any:
+            with watch("engine", **about):
+                return await method(*args, **more)
+
+        return awaited
+
+    @functools.wraps(method)
+    def called(*args: Any, **more: Any) -> Any:
+        with watch("engine", **about):
+            return method(*args, **more)
+
+    return called

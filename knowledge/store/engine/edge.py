@@ -16,7 +16,7 @@ import qdrant_edge as qdrant
 from loguru import logger
 
 from souffleur.errors import StoreBusyError, StoreError
-from souffleur.knowledge.store.engine import checksums, compacting, files
+from souffleur.knowledge.store.engine import checksums, files
 from souffleur.knowledge.store.engine.collection import (
     Changes,
     CollectionSchema,
@@ -143,7 +143,7 @@ class EdgeCollection:
         """
         path = folder / schema.name
         with engine_errors("open", path):
-            compacting.finish(path)
+            files.finish_compaction(path)
             checksums.check_sums(path)
         stored = stored_dimension(path)
         if stored is not None:
@@ -331,11 +331,11 @@ class EdgeCollection:
             await self._compact()
         finally:
             with engine_errors("compact", self._path):
-                compacting.finish(self._path)
+                files.finish_compaction(self._path)
         return ""
 
     async def _compact(self) -> None:
-        making = compacting.making_folder(self._path)
+        making = files.compacting_folder(self._path)
         fresh = EdgeCollection.open(making, self.schema, room=self._room)
         try:
             with self.changes.noted() as changed:
@@ -362,7 +362,7 @@ class EdgeCollection:
         fresh._shut()
         usable.close()
         try:
-            compacting.take_place(self._path)
+            files.replace_by_compacted(self._path)
             self._opened = _load(self._path, self.schema)
         except BaseException:
             self._closed = True  # the files are whole, old or new: opening them goes on
@@ -537,7 +537,7 @@ def resize_vectors(folder: Path, schema: CollectionSchema) -> None:
     """
     path, make = folder / schema.name, qdrant.UpdateOperation
     with engine_errors("open", path):
-        compacting.finish(path)
+        files.finish_compaction(path)
     size, stored = stored_dimension(path) or schema.dimension, stored_vectors(path)
     with engine_errors("open", path):
         checksums.check_sums(path)
@@ -568,7 +568,7 @@ def stored_vectors(path: Path) -> set[str] | None:
 
 
 def _stored_config(path: Path) -> Any:
-    for folder in (path, compacting.whole_folder(path)):
+    for folder in (path, files.compacted_folder(path)):
         config = folder / "edge_config.json"
         if config.exists():
             return json.loads(config.read_text())

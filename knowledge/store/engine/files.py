@@ -1,24 +1,29 @@
-"""The engine's files on the disk, without the engine: the log, the lock on a folder, free space.
+"""The engine's files on the disk, without the engine: log, folder lock, free space, compaction.
 
 A flush of Qdrant Edge syncs some 130 files in turn and holds the GIL meanwhile, as long as the disk
 takes. Its log alone brings back what was written since; `fsync` frees the GIL.
 
 The engine writes through memory maps into sparse files: if the disk is full, the system kills the
 whole process (SIGBUS) instead of raising an error. So free space is checked before each write.
+
+It only marks what is deleted or replaced, and keeps the bytes in segments and log for as long as it
+likes. A compaction copies the points to fresh files, which take the place of the old files by
+renaming, in two steps: after a kill between them, the next opening does the second.
 """
 
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from shutil import disk_usage
 from typing import IO
 
 import portalocker
 
 from souffleur.errors import StoreBusyError, StoreError
+from souffleur.knowledge.store.engine import checksums
 
 Sync = Callable[[Path], None]
 """A function that writes the log of the collection in a folder to the disk. Raises OSError."""
@@ -122,7 +127,7 @@ BYTES_TO_WRITE = 32 * MB
 
 def free_bytes(path: Path) -> int:
     """Return the free bytes on the disk of a path. Raises OSError if the path does not exist."""
-    return disk_usage(path).free
+    return shutil.disk_usage(path).free
 
 
 def need(least: int, path: Path, room: Callable[[Path], int]) -> None:
@@ -139,3 +144,46 @@ def need(least: int, path: Path, room: Callable[[Path], int]) -> None:
             f"The disk of '{path.parent}' has {free // MB} MB left and {least // MB} MB are "
             "needed: make room. What was accepted is kept."
         )
+
+
+WHOLE = ".compacted"
+"""Suffix of the fresh folder when all is in it."""
+
+
+def compacting_folder(path: Path) -> Path:
+    """Return the folder in which the fresh copy of a collection's folder is made, emptied."""
+    making = path.parent / ".compacting"
+    shutil.rmtree(making / path.name, ignore_errors=True)  # of a compaction that was killed
+    return making
+
+
+def replace_by_compacted(path: Path) -> None:
+    """Put the fresh copy, which is closed, in the place of a collection's closed folder."""
+    fresh = path.parent / ".compacting" / path.name
+    checksums.sync_files(fresh)
+    fresh.rename(compacted_folder(path))
+    checksums.sync(path.parent)
+    finish_compaction(path)
+
+
+def finish_compaction(path: Path) -> None:
+    """Finish a replacement that was begun; remove a copy that was never whole. Raises OSError.
+
+    Idempotent.
+    """
+    whole = compacted_folder(path)
+    if whole.exists():
+        checksums.drop_sums(path)
+        shutil.rmtree(path, ignore_errors=True)
+        whole.rename(path)
+        checksums.sync(path.parent)
+    making = path.parent / ".compacting"
+    if making.exists():
+        shutil.rmtree(making / path.name, ignore_errors=True)
+        if not any(making.iterdir()):
+            making.rmdir()
+
+
+def compacted_folder(path: Path) -> Path:
+    """Return where the fresh copy of a collection's folder is when all is in it."""
+    return path.with_name(path.name + WHOLE)

@@ -1,7 +1,8 @@
-"""Writing to a store that this process has alone: what it remembers is what is stored."""
+"""Writing to a store that only this process writes: what it remembers is what is stored."""
 
 import itertools
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TypeVar
 
 from souffleur.knowledge.identity import user_conditions
@@ -17,9 +18,14 @@ from souffleur.knowledge.store.codecs import (
     turn_point,
 )
 from souffleur.knowledge.store.engine.collection import Collection, Filter, Is, Point, read_all
-from souffleur.knowledge.store.processes.writing import Change, Lock
 from souffleur.knowledge.store.reading import read_each
-from souffleur.knowledge.store.turns import ids_around, new_session, recorded, scene_of
+from souffleur.knowledge.store.turns import (
+    SessionChange,
+    ids_around,
+    new_session,
+    recorded,
+    scene_of,
+)
 from souffleur.knowledge.turn import Turn
 
 T = TypeVar("T")
@@ -29,9 +35,15 @@ MOST_SETTLED = 10_000
 
 
 class Alone:
-    """Writes as `writing.Writing` says, and numbers turns and entries itself."""
+    """Writes turns, sessions and verdicts, and numbers them itself; see `Journal`."""
 
-    def __init__(self, collection: Collection, lock: Lock, *, last_seq: int) -> None:
+    def __init__(
+        self,
+        collection: Collection,
+        lock: Callable[[], AbstractContextManager[object]],
+        *,
+        last_seq: int,
+    ) -> None:
         self.collection = collection
         self._lock = lock
         self._seq = itertools.count(last_seq + 1)
@@ -53,7 +65,7 @@ class Alone:
             self.collection.put_now([*points, *map(segment_point, segments)])
             return kept
 
-    def change_session(self, id: str, change: Change) -> Session | None:
+    def change_session(self, id: str, change: SessionChange) -> Session | None:
         """Write what `change` makes of a session; return it, or `None` if it makes nothing."""
         with self._lock():
             found = self.collection.get_now([id])

@@ -18,11 +18,11 @@ from souffleur.knowledge.store.processes.arrivals import (
     Arrivals,
     arrivals_point,
 )
-from souffleur.knowledge.store.processes.writing import Change
 from souffleur.knowledge.store.reading import read, read_each
 from souffleur.knowledge.store.turns import (
     NewSession,
     Scene,
+    SessionChange,
     entered,
     ids_around,
     recorded,
@@ -102,7 +102,7 @@ class Recorder:
             arrivals = self.arrivals(user_id)
         return sorted(turns, key=arrivals.number)
 
-    def change_session(self, id: str, change: Change) -> Session | None:
+    def change_session(self, id: str, change: SessionChange) -> Session | None:
         """Write what `change` makes of a session; return it, or `None` if it makes nothing."""
         for _ in range(MAX_ATTEMPTS):
             found = self._collection.get_now([id])
@@ -189,7 +189,7 @@ def _stamped(session: Session, old: int, segments: Sequence[Segment], by: str) -
     return Point(point.id, {**point.payload, "written_by": by})
 
 
-def _with(turn: Turn, rule: WindowRule) -> Change:
+def _with(turn: Turn, rule: WindowRule) -> SessionChange:
     """Return what adds a turn to a session that another process has written meanwhile."""
 
     def add(session: Session) -> tuple[Session, list[Segment]] | None:

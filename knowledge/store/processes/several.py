@@ -1,31 +1,47 @@
 """Writing to a store to which several processes write at once.
 
-Turns are numbered by the list of their arrivals, and a verdict holds once the lease of its user
-names it: see `recording`, `drafts` and `leases`.
+Turns are numbered by the list of their arrivals, see `recording`. A verdict holds from the moment
+the lease of its user names it, see `leases`. Before that its ledger entries are drafts, which are
+never read. A judge replaces drafts that a former holder of the lease left behind, and never those
+of a later holder. A writer without a lease goes on after a crash by writing the same entry again,
+such as the receipt of a removal.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
+from uuid import uuid4
 
+from souffleur.errors import LeaseLostError, StoreError
 from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.session import Session, WindowRule
 from souffleur.knowledge.store.codecs import entry_payload, to_entry
-from souffleur.knowledge.store.engine.collection import Collection, carry_through
-from souffleur.knowledge.store.processes import drafts
-from souffleur.knowledge.store.processes.leases import UserLeases
+from souffleur.knowledge.store.engine.collection import (
+    Collection,
+    Filter,
+    Is,
+    Payload,
+    Point,
+    carry_through,
+    read_all,
+)
+from souffleur.knowledge.store.processes.leases import UserLeases, fence_of
 from souffleur.knowledge.store.processes.recording import Recorder
-from souffleur.knowledge.store.processes.writing import Change
 from souffleur.knowledge.store.reading import read_each
-from souffleur.knowledge.store.turns import new_session
+from souffleur.knowledge.store.turns import SessionChange, new_session
 from souffleur.knowledge.turn import Turn
 
 T = TypeVar("T")
 
+DRAFT = "draft"
+ABANDONED = timedelta(minutes=10)
+"""Age of a draft that nobody will decide on any more."""
+
 
 class Several:
-    """Writes as `writing.Writing` says, so that no process undoes what another has written."""
+    """Writes turns, sessions and verdicts, so that no process undoes the writes of another."""
 
     def __init__(self, collection: Collection, leases: UserLeases, *, last_seq: int) -> None:
         self.collection = collection
@@ -36,7 +52,7 @@ class Several:
         """Write a turn, its window and the list of the user's turns in one request."""
         return self.recorder.record(turn, rule)
 
-    def change_session(self, id: str, change: Change) -> Session | None:
+    def change_session(self, id: str, change: SessionChange) -> Session | None:
         """Write what `change` makes of a session; return it, or `None` if it makes nothing."""
         return self.recorder.change_session(id, change)
 
@@ -61,7 +77,7 @@ class Several:
             return
         user_id, verdict_id = entries[0].user_id, entries[0].verdict_id
         payloads = {entry.id: entry_payload(entry, 0) for entry in entries}
-        await drafts.write_drafts(self.collection, user_id, payloads, entries[0].at)
+        await write_drafts(self.collection, user_id, payloads, entries[0].at)
         await self._promote(list(payloads), await self._leases.commit(user_id, verdict_id))
 
     async def note_applied(self, entries: Sequence[LedgerEntry]) -> None:
@@ -78,7 +94,7 @@ class Several:
         whole = []
         for lease in leases:
             for verdict in lease.open:
-                points = await drafts.read_verdict(self.collection, verdict.id)
+                points = await read_verdict(self.collection, verdict.id)
                 entries = read_each(points, to_entry)
                 if all(point.payload["applied"] for point in points):
                     await self._leases.note_done(lease.user_id, verdict.id)
@@ -92,3 +108,65 @@ class Several:
 
     async def _promote(self, ids: Sequence[str], seq: int) -> None:
         await self.collection.merge_payload(ids, {"type": "entry", "seq": seq})
+
+
+async def write_drafts(
+    collection: Collection, user_id: str, payloads: dict[str, Payload], at: datetime
+) -> None:
+    """Write the entries of one verdict, by their ids, as drafts; `at` is the verdict's time.
+
+    Raises LeaseLostError if another process judges the user, StoreError if another is writing the
+    same verdict.
+    """
+    fence = fence_of(user_id)
+    number = fence.number if fence else 0
+    found = {point.id: point.payload for point in await collection.get(list(payloads))}
+    revisions: dict[str, int | None] = {}
+    for id, there in found.items():
+        if _may_replace(there, payloads[id], number, at):
+            revisions[id] = there["revision"]
+    highest = max((there.get("revision") or 0 for there in found.values()), default=0)
+    derived = {"type": DRAFT, "fence": number, "revision": highest + 1, "written_by": str(uuid4())}
+    drafts = [Point(id, {**payload, **derived}) for id, payload in payloads.items()]
+    if await collection.swap(drafts, revisions) == payloads.keys():
+        return
+    if fence:
+        fence.lost()
+        raise LeaseLostError(f"another process judges {user_id!r} now")
+    raise StoreError("another process is writing the same verdict: try again in ten minutes")
+
+
+async def read_verdict(collection: Collection, verdict_id: str) -> list[Point]:
+    """Return the entries of a verdict that is decided on, by position, drafts or not."""
+    found = await read_all(collection, Filter((Is("verdict_id", verdict_id),)))
+    entries = [point for point in found if point.payload.get("type") in (DRAFT, "entry")]
+    entries.sort(key=_position)
+    whole = entries[: entries[0].payload["of"]] if entries else []
+    by = whole[0].payload.get("written_by") if whole else None
+    return [point for point in whole if point.payload.get("written_by") == by]
+
+
+async def drop_drafts(collection: Collection, user_id: str, below: int) -> None:
+    """Delete the drafts of a user that former holders of the lease left behind."""
+    wanted = Filter((Is("type", DRAFT), Is("user_id", user_id)))
+    left = await read_all(collection, wanted)
+    gone = [point.id for point in left if 0 < int(point.payload.get("fence") or 0) < below]
+    await collection.delete(gone)
+
+
+def _may_replace(there: Payload, payload: Payload, fence: int, at: datetime) -> bool:
+    if there.get("type") != DRAFT:
+        return False
+    if fence:
+        return int(there.get("fence") or 0) < fence
+    return _is_same(there, payload) or datetime.fromisoformat(there["at"]) < at - ABANDONED
+
+
+def _is_same(there: Payload, payload: Payload) -> bool:
+    """Return whether a draft is all of its verdict, and what would be written anyway."""
+    content = {key: value for key, value in payload.items() if key != "type"}
+    return payload["of"] == 1 and all(there.get(key) == one for key, one in content.items())
+
+
+def _position(point: Point) -> Any:
+    return point.payload.get("position", 0)

@@ -15,7 +15,7 @@ from souffleur.knowledge.forgetting.subject import Subject
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Actor, ActorKind, Forget
 from souffleur.knowledge.store.codecs import entry_payload
-from souffleur.knowledge.store.processes.drafts import write_drafts
+from souffleur.knowledge.store.processes.several import write_drafts
 from souffleur.knowledge.store.topics import PURGE, Stage as At, make_order, receipt
 from souffleur.service.rule_runs import run_purge
 from souffleur.service.run import RunOptions

@@ -18,7 +18,7 @@ from souffleur.knowledge.operation import (
     Skip,
     Update,
 )
-from souffleur.knowledge.store.purging import TOMBSTONE_KEPT_FOR, find_purgeable, purge, purge_idle
+from souffleur.knowledge.store.erasing import TOMBSTONE_KEPT_FOR, find_purgeable, purge, purge_idle
 from souffleur.knowledge.store.runs import run_log
 from souffleur.service.rule_runs import run_purge
 from souffleur.service.run import RunLimits, RunOptions

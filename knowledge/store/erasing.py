@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from souffleur.errors import NotFoundError
 from souffleur.knowledge.forgetting.likeness import has_rare_words
 from souffleur.knowledge.forgetting.request import lines_of, unshared
 from souffleur.knowledge.forgetting.subject import Subject, SubjectFinder
 from souffleur.knowledge.identity import check_id, user_conditions
-from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory, MemoryState
 from souffleur.knowledge.operation import WORDLESS, Change, LedgerEntry
 from souffleur.knowledge.people import preferences_id, preferences_point, what_is_off
@@ -33,6 +33,9 @@ from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.sessions import Sessions
 from souffleur.knowledge.turn import Turn
 from souffleur.knowledge.undo import rests_elsewhere
+
+if TYPE_CHECKING:
+    from souffleur.knowledge.knowledge_base import KnowledgeBase
 
 TOMBSTONE_KEPT_FOR = timedelta(days=365)
 """Time during which a forgotten memory can be restored, and ledger entries keep their words."""
@@ -250,7 +253,7 @@ def _kind(collection: Collection, point: Point) -> str:
 
 
 async def find_purgeable(
-    knowledge: KnowledgeBase, now: datetime, *, user_id: str | None = None
+    knowledge: "KnowledgeBase", now: datetime, *, user_id: str | None = None
 ) -> list[Memory]:
     """Return the memories forgotten over a year ago and not changed since, the oldest first."""
     late = (
@@ -264,7 +267,7 @@ async def find_purgeable(
     return sorted(over, key=lambda memory: (memory.updated_at, memory.id))
 
 
-async def purge(knowledge: KnowledgeBase, memory: Memory) -> list[str]:
+async def purge(knowledge: "KnowledgeBase", memory: Memory) -> list[str]:
     """Erase a forgotten memory and the earlier versions it replaced; return the erased ids.
 
     Their ledger entries still say who did what and when, without any words. This is idempotent and
@@ -282,12 +285,14 @@ async def purge(knowledge: KnowledgeBase, memory: Memory) -> list[str]:
     return ids
 
 
-async def purge_idle(knowledge: KnowledgeBase, now: datetime, *, user_id: str | None = None) -> int:
+async def purge_idle(
+    knowledge: "KnowledgeBase", now: datetime, *, user_id: str | None = None
+) -> int:
     """Erase the words of entries over a year old that changed nothing; return their number."""
     return await knowledge.journal.drop_words(now - TOMBSTONE_KEPT_FOR, WORDLESS, user_id)
 
 
-async def _with_earlier(knowledge: KnowledgeBase, memory: Memory) -> list[Memory]:
+async def _with_earlier(knowledge: "KnowledgeBase", memory: Memory) -> list[Memory]:
     """Return a memory and the inactive earlier versions that it replaced."""
     found, names = [memory], list(memory.supersedes)
     while names:

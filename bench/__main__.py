@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from souffleur.cli.process import prepared
+from souffleur.cli.console import prepared
 from souffleur.errors import SettingsError, SouffleurError
 
 COMMANDS = {

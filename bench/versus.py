@@ -11,6 +11,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Column, Table
 
+from bench.command import ToJson
 from bench.systems import SystemFactory, load_factory
 from bench.systems.comparison import (
     SYSTEM_METRICS,
@@ -26,7 +27,7 @@ from bench.systems.side_by_side import (
 )
 from souffleur.cli.console import console, progress
 from souffleur.cli.memory import run_async
-from souffleur.cli.options import AsJson, Dialogues, Only, Out, Parallel
+from souffleur.cli.options import Dialogues, Only, Out, Parallel
 from souffleur.cli.tables import print_table
 from souffleur.errors import SettingsError
 from souffleur.evals.result import Measured, interval
@@ -48,7 +49,7 @@ def versus(
         Path | None, typer.Option(help="Play the answers in this folder; no model is asked.")
     ] = None,
     out: Out = None,
-    as_json: AsJson = False,
+    as_json: ToJson = False,
 ) -> None:
     """Compare other memory systems with ours on the same scripts; exits with 1 if one failed."""
     if record and recorded:

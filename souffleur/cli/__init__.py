@@ -27,8 +27,8 @@ from souffleur.cli import (
     serve,
     talk,
 )
+from souffleur.cli.console import prepared
 from souffleur.cli.memory import OPENER
-from souffleur.cli.process import prepared
 from souffleur.errors import (
     InputError,
     NotFoundError,

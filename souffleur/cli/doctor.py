@@ -4,15 +4,12 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-import typer
-
-from souffleur.cli.console import print_json
-from souffleur.cli.memory import with_memory
-from souffleur.cli.options import AsJson
+from souffleur.cli.command import Result, on_memory, printed
+from souffleur.cli.report import print_health
+from souffleur.errors import EmbedderError, EndpointError
 
 if TYPE_CHECKING:
     from souffleur.cli.memory import Memory
-    from souffleur.report.quality import Quality
     from souffleur.report.report import Finding
     from souffleur.settings import SettingsInForce
 
@@ -20,31 +17,26 @@ _USUAL_LENGTH = 40
 """Characters of a value; longer ones move the source behind them."""
 
 
-def doctor(as_json: AsJson = False) -> None:
+@printed
+@on_memory
+async def doctor(memory: "Memory") -> Result:
     """Check store, model and embedder, and say what to do. Exits with 1 if one is broken.
 
     Model and embedder are asked once.
     """
-    from souffleur.cli.report import print_health
     from souffleur.report.report import Status, health
 
-    async def work(memory: "Memory") -> "tuple[Quality, list[Finding]]":
-        found = [*await _endpoint_findings(), *await _store_findings(memory)]
-        return await memory.report(), found
-
-    quality, others = with_memory(work)
-    state, findings = health(quality, others)
-    if as_json:
-        print_json({"state": str(state), "findings": findings})
-    else:
-        print_health(state, findings)
-    if state is Status.BROKEN:
-        raise typer.Exit(1)
+    found = [*await _endpoint_findings(), *await _store_findings(memory)]
+    state, findings = health(await memory.report(), found)
+    return Result(
+        {"state": str(state), "findings": findings},
+        lambda: print_health(state, findings),
+        code=int(state is Status.BROKEN),
+    )
 
 
 async def _endpoint_findings() -> "list[Finding]":
     """Ask model and embedder once each, and return what is wrong with them."""
-    from souffleur.errors import EmbedderError, EndpointError
     from souffleur.parts import make_endpoints, settings_embedder
     from souffleur.report.report import Status
     from souffleur.settings import load_settings
@@ -84,15 +76,13 @@ async def _store_findings(memory: "Memory") -> "list[Finding]":
     return [(Status.WARNING, neglect.text)] if neglect else []
 
 
-def config(as_json: AsJson = False) -> None:
+@printed
+def config() -> Result:
     """Show the settings in force, and where each comes from; needs no store and no model."""
     from souffleur.settings import find_settings
 
     found = find_settings()
-    if as_json:
-        print_json(asdict(found))
-    else:
-        print("\n".join(_format_settings(found)))
+    return Result(asdict(found), lambda: print("\n".join(_format_settings(found))))
 
 
 def _format_settings(found: "SettingsInForce") -> list[str]:

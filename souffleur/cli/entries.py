@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
+from souffleur.cli.command import Result, listed
 from souffleur.cli.console import console
-from souffleur.cli.tables import marked, show
+from souffleur.cli.tables import Columns, marked, show
+from souffleur.times import to_minute
 
 if TYPE_CHECKING:
     from souffleur.cast import Cast
@@ -24,24 +26,30 @@ _COLOURS = {
 }
 
 
-def print_entries(
-    entries: "Sequence[LedgerEntry]", cast: "Cast", *, as_json: bool, empty: str = "no changes"
-) -> None:
+def print_entries(entries: "Sequence[LedgerEntry]", cast: "Cast") -> None:
     """Print ledger entries, oldest first; times are in each user's time zone."""
-    from souffleur.times import to_minute
+    show(entries, _columns(cast))
 
+
+def list_entries(
+    entries: "Sequence[LedgerEntry]", cast: "Cast", empty: str = "no changes"
+) -> Result:
+    """Return ledger entries as the result of a command, see `print_entries`."""
+    return listed(entries, _columns(cast), empty=empty)
+
+
+def _columns(cast: "Cast") -> "Columns[LedgerEntry]":
     def actor(entry: "LedgerEntry") -> object:
         model = [f"[dim]{escape(entry.by.model)}[/]"] if entry.by.model else []
         return marked(escape(entry.by.who), *model)
 
-    columns = (
+    return (
         ("entry", lambda one: one.id[:8]),
         ("when", lambda one: to_minute(one.at, cast.zone(one.user_id))),
         ("who", actor),
         ("op", lambda one: marked(format_op(one))),
         ("what and why", lambda one: marked(*format_story(one))),
     )
-    show(entries, columns, as_json=as_json, empty=empty)
 
 
 def print_tally(entries: "Sequence[LedgerEntry]") -> None:

@@ -5,16 +5,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
+from zoneinfo import ZoneInfo
 
-import typer
 from rich.markup import escape
+from rich.table import Column, Table
 from rich.text import Text
+from typer import Argument, Option
 
-from souffleur.cli.console import plain, print_json
-from souffleur.cli.entries import print_entries
-from souffleur.cli.memory import everyone, find_memory_id, hint_at_others, inspect, with_memory
-from souffleur.cli.options import ME, AsJson, MemoryId, User, kind_of
-from souffleur.cli.tables import marked, show as show_items
+from souffleur.cli.command import Result, listed, on_memory, printed
+from souffleur.cli.console import plain
+from souffleur.cli.entries import list_entries
+from souffleur.cli.memory import everyone, find_memory_id, hint_at_others, inspect
+from souffleur.cli.options import ME, MemoryId, User, flag, kind_of, of_user
+from souffleur.cli.past import list_episodes
+from souffleur.cli.tables import marked, print_table, show as show_items
+from souffleur.errors import SettingsError
+from souffleur.times import to_minute
 
 if TYPE_CHECKING:
     from souffleur.cast import Cast
@@ -22,6 +28,8 @@ if TYPE_CHECKING:
     from souffleur.knowledge.memory import Memory as OneMemory
     from souffleur.knowledge.policy import Policy
     from souffleur.knowledge.search.query import Found
+
+WHOSE = f"The user whose memories to list; default: {ME}, of turns and proposals all."
 
 
 @dataclass(frozen=True)
@@ -37,56 +45,40 @@ class Worth:
 
         return effective(memory, self.now, self.policy)
 
+    def ranked(self, found: "Sequence[OneMemory]") -> "list[OneMemory]":
+        """Return memories, the most valuable first."""
+        return sorted(found, key=lambda memory: (-self.of(memory), memory.id))
 
-def list_(
-    user: Annotated[
-        str | None,
-        typer.Option(
-            "--user",
-            "-u",
-            envvar="SOUFFLEUR_USER",
-            help=f"The user whose memories to list; default: {ME}, of turns and proposals all.",
-        ),
-    ] = None,
-    kind: Annotated[str | None, typer.Option(help="Only this kind: fact, promise, …")] = None,
-    everybody: Annotated[bool, typer.Option("--everybody", help="List all users'.")] = False,
-    episodes: Annotated[
-        bool, typer.Option("--episodes", help="List the episodes, newest first.")
-    ] = False,
-    failed: Annotated[
-        bool, typer.Option("--failed", help="List the turns that could not be judged.")
-    ] = False,
+
+@printed
+@on_memory
+async def list_(
+    memory: "Memory",
+    user: Annotated[str | None, of_user(WHOSE, usual=True)] = None,
+    kind: Annotated[str | None, Option(help="Only this kind: fact, promise, …")] = None,
+    everybody: Annotated[bool, flag("--everybody", "List all users'.")] = False,
+    episodes: Annotated[bool, flag("--episodes", "List the episodes, newest first.")] = False,
+    failed: Annotated[bool, flag("--failed", "List the turns that could not be judged.")] = False,
     proposals: Annotated[
-        bool, typer.Option("--proposals", help="List the changes that wait for consent.")
+        bool, flag("--proposals", "List the changes that wait for consent.")
     ] = False,
-    every: Annotated[
-        bool, typer.Option("--all", help="Include superseded and forgotten memories.")
-    ] = False,
-    limit: Annotated[
-        int, typer.Option(min=1, max=500, help="With --episodes: the maximum number.")
-    ] = 20,
-    as_json: AsJson = False,
-) -> None:
+    every: Annotated[bool, flag("--all", "Include superseded and forgotten memories.")] = False,
+    limit: Annotated[int, Option(min=1, max=500, help="With --episodes: the maximum number.")] = 20,
+) -> Result:
     """List memories, the most valuable first; or episodes, failed turns, proposals."""
-    from souffleur.cli.past import list_episodes
-
-    async def work(memory: "Memory") -> None:
-        if failed:
-            await _list_failed(memory, user, as_json=as_json)
-        elif proposals:
-            await _list_proposals(memory, user, as_json=as_json)
-        elif episodes:
-            await list_episodes(memory, user or ME, limit, as_json=as_json)
-        else:
-            whose = None if everybody else ME if user is None else user
-            await _list_memories(memory, whose, kind, every=every, as_json=as_json)
-
-    with_memory(work)
+    if failed:
+        return await _list_failed(memory, user)
+    if proposals:
+        return await _list_proposals(memory, user)
+    if episodes:
+        return await list_episodes(memory, user or ME, limit)
+    whose = None if everybody else ME if user is None else user
+    return await _list_memories(memory, whose, kind, every=every)
 
 
 async def _list_memories(
-    memory: "Memory", user: str | None, kind: str | None, *, every: bool, as_json: bool
-) -> None:
+    memory: "Memory", user: str | None, kind: str | None, *, every: bool
+) -> Result:
     from souffleur.knowledge.memory import MemoryState
 
     only = None if kind is None else kind_of(kind)
@@ -98,15 +90,17 @@ async def _list_memories(
         for state in states
         for memory_ in await memory.list(user_id=one, state=state, kind=only)
     ]
-    cast, worth = await memory.cast(), worth_now(memory)
-    print_memories(found, worth, cast, as_json=as_json, owner=user is None)
     if not found and user is not None:
         await hint_at_others(memory, user)
+    worth, cast = worth_now(memory), await memory.cast()
+    return Result(
+        [{**plain(one), "effective": worth.of(one)} for one in worth.ranked(found)],
+        lambda: print_memories(found, worth, cast, owner=user is None),
+    )
 
 
-async def _list_failed(memory: "Memory", user: str | None, *, as_json: bool) -> None:
+async def _list_failed(memory: "Memory", user: str | None) -> Result:
     from souffleur.knowledge.turn import TurnState
-    from souffleur.times import to_minute
 
     failed = await inspect(memory).turns(state=TurnState.FAILED, user_id=user)
     cast = await memory.cast()
@@ -118,66 +112,57 @@ async def _list_failed(memory: "Memory", user: str | None, *, as_json: bool) -> 
         ("said", lambda turn: turn.user[:60]),
         ("why it failed", lambda turn: turn.error),
     )
-    show_items(failed, columns, as_json=as_json, empty="no turn has failed")
+    return listed(failed, columns, empty="no turn has failed")
 
 
-async def _list_proposals(memory: "Memory", user: str | None, *, as_json: bool) -> None:
+async def _list_proposals(memory: "Memory", user: str | None) -> Result:
     users = await everyone(memory) if user is None else [user]
     waiting = [entry for one in users for entry in await memory.proposals(user_id=one)]
-    print_entries(waiting, await memory.cast(), as_json=as_json, empty="no proposal waits")
+    return list_entries(waiting, await memory.cast(), "no proposal waits")
 
 
-def search(
-    text: Annotated[str, typer.Argument(help="The words to look for.")],
+@printed
+@on_memory
+async def search(
+    memory: "Memory",
+    text: Annotated[str, Argument(help="The words to look for.")],
     user: User = ME,
-    limit: Annotated[int, typer.Option(min=1, max=100)] = 10,
+    limit: Annotated[int, Option(min=1, max=100)] = 10,
     scope: Annotated[
-        list[str] | None, typer.Option(help="memories (default), episodes, turns; repeatable.")
+        list[str] | None, Option(help="memories (default), episodes, turns; repeatable.")
     ] = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show the parts of each score.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
+    explain: Annotated[bool, flag("--explain", "Show the parts of each score.")] = False,
+) -> Result:
     """Search a user's memories, episodes and raw turns."""
-    from souffleur.errors import SettingsError
     from souffleur.knowledge.search.query import Scope
 
     wanted = scope or [Scope.MEMORIES]
     if not set(wanted) <= set(Scope):
         raise SettingsError(f"--scope must be one of {', '.join(Scope)}")
-
-    async def work(memory: "Memory") -> None:
-        through = [Scope(name) for name in wanted]
-        hits = await memory.search(text, user_id=user, scope=through, limit=limit)
-        found = [hit for hit in hits if round(hit.score, 2) > 0]
-        print_search_results(found, as_json=as_json, explain=explain)
-        if not found:
-            await hint_at_others(memory, user)
-
-    with_memory(work)
+    hits = await memory.search(text, user_id=user, scope=[*map(Scope, wanted)], limit=limit)
+    found = [hit for hit in hits if round(hit.score, 2) > 0]
+    if not found:
+        await hint_at_others(memory, user)
+    return _list_hits(found, explain=explain)
 
 
-def show(id: MemoryId, as_json: AsJson = False) -> None:
+@printed
+@on_memory
+async def show(memory: "Memory", id: MemoryId) -> Result:
     """Show one memory with everything known about it."""
-
-    async def work(memory: "Memory") -> None:
-        found, owner = await find_memory_id(memory, id)
-        one = await memory.get(found, user_id=owner)
-        print_memory(one, worth_now(memory), await memory.cast(), as_json=as_json)
-
-    with_memory(work)
+    found, owner = await find_memory_id(memory, id)
+    one = await memory.get(found, user_id=owner)
+    fields = {**plain(one), "effective": round(worth_now(memory).of(one), 4)}
+    zone = (await memory.cast()).zone(owner)
+    return Result(fields, lambda: _print_memory(one, fields, zone))
 
 
-def history(id: MemoryId, as_json: AsJson = False) -> None:
+@printed
+@on_memory
+async def history(memory: "Memory", id: MemoryId) -> Result:
     """Show all changes of a memory: who, when, why, and on which words."""
-
-    async def work(memory: "Memory") -> None:
-        found, owner = await find_memory_id(memory, id)
-        entries = await memory.history(found, user_id=owner)
-        print_entries(entries, await memory.cast(), as_json=as_json)
-
-    with_memory(work)
+    found, owner = await find_memory_id(memory, id)
+    return list_entries(await memory.history(found, user_id=owner), await memory.cast())
 
 
 def worth_now(memory: "Memory") -> Worth:
@@ -189,15 +174,12 @@ def worth_now(memory: "Memory") -> Worth:
 
 
 def print_memories(
-    found: "Sequence[OneMemory]",
-    values: Worth,
-    cast: "Cast",
-    *,
-    as_json: bool = False,
-    owner: bool = False,
+    found: "Sequence[OneMemory]", worth: Worth, cast: "Cast", *, owner: bool = False
 ) -> None:
-    """Print memories, the most valuable first; days are in each user's time zone."""
-    worth = {memory.id: values.of(memory) for memory in found}
+    """Print memories, the most valuable first; days are in each user's time zone.
+
+    With `owner` there is a column of users.
+    """
 
     def kind(memory: "OneMemory") -> str:
         return memory.kind if memory.category in {"fact", "skill"} else memory.category
@@ -216,47 +198,27 @@ def print_memories(
         ("id", lambda one: one.id[:8]),
         *([("user", lambda one: one.user_id)] if owner else []),
         ("kind", kind),
-        ("now", lambda one: f"{worth[one.id]:.2f}"),
+        ("now", lambda one: f"{worth.of(one):.2f}"),
         ("uses", lambda one: one.uses),
         ("due", due),
         ("memory", content),
     ]
-    show_items(
-        sorted(found, key=lambda memory: (-worth[memory.id], memory.id)),
-        columns,
-        as_json=as_json,
-        empty="no memories",
-        to_data=lambda one: {**plain(one), "effective": worth[one.id]},
-    )
+    show_items(worth.ranked(found), columns, empty="no memories")
 
 
-def print_memory(one: "OneMemory", values: Worth, cast: "Cast", *, as_json: bool) -> None:
-    """Print everything about one memory; times are in the user's time zone."""
-    from rich.table import Column, Table
-
-    from souffleur.cli.tables import print_table
-    from souffleur.times import to_minute
-
-    fields = {**plain(one), "effective": round(values.of(one), 4)}
-    if as_json:
-        print_json(fields)
-        return
+def _print_memory(one: "OneMemory", fields: dict[str, Any], zone: ZoneInfo) -> None:
     table = Table("field", Column("value", overflow="fold"), show_header=False, box=None)
-    zone = cast.zone(one.user_id)
-    for key, moment in one:
-        if isinstance(moment, datetime):
-            fields[key] = f"{to_minute(moment, zone)} ({zone.key})"
-    for key, value in fields.items():
+    moments = {key: moment for key, moment in one if isinstance(moment, datetime)}
+    shown = {key: f"{to_minute(moment, zone)} ({zone.key})" for key, moment in moments.items()}
+    for key, value in {**fields, **shown}.items():
         if value not in (None, [], {}, ""):
-            shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            table.add_row(key, escape(shown))
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            table.add_row(key, escape(text))
     print_table(table)
 
 
-def print_search_results(
-    hits: "Sequence[Found]", *, as_json: bool = False, explain: bool = False
-) -> None:
-    """Print search results, best first."""
+def _list_hits(hits: "Sequence[Found]", *, explain: bool) -> Result:
+    """Return search results, best first."""
 
     def parts(hit: "Found") -> str:
         return "  ".join(f"{key} {value:.2f}" for key, value in hit.parts.items() if value)
@@ -267,13 +229,8 @@ def print_search_results(
         *([("because", parts)] if explain else []),
         ("memory", lambda hit: Text(hit.text, "" if hit.relevant else "dim")),
     ]
-    show_items(
-        hits,
-        columns,
-        as_json=as_json,
-        empty="nothing was found",
-        to_data=lambda hit: _hit_data(hit, explain=explain),
-    )
+    data = [_hit_data(hit, explain=explain) for hit in hits]
+    return Result(data, lambda: show_items(hits, columns, empty="nothing was found"))
 
 
 def _hit_data(hit: "Found", *, explain: bool) -> dict[str, Any]:

@@ -9,10 +9,12 @@ import typer
 from rich import box
 from rich.markup import escape
 from rich.table import Column, Table
+from typer import Argument, Option
 
-from souffleur.cli.console import console, print_json, progress
+from souffleur.cli.command import Result, in_loop, printed
+from souffleur.cli.console import console, progress
 from souffleur.cli.memory import run_async, set_up_log
-from souffleur.cli.options import AsJson, Dialogues, Only, Out, Parallel
+from souffleur.cli.options import Dialogues, Only, Out, Parallel, flag
 from souffleur.cli.tables import marked, print_table, show
 from souffleur.errors import SettingsError
 
@@ -23,21 +25,21 @@ if TYPE_CHECKING:
     from souffleur.settings import Settings
 
 Recordings = Annotated[
-    Path | None, typer.Option(help="Folder of recorded answers; default: the repository's.")
+    Path | None, Option(help="Folder of recorded answers; default: the repository's.")
 ]
 Together = Annotated[
-    int,
-    typer.Option(min=1, max=20, help="Turns of a session judged in one call; default: one by one."),
+    int, Option(min=1, max=20, help="Turns of a session judged in one call; default: one by one.")
 ]
-Html = Annotated[Path | None, typer.Option(help="Write a page with plots here.")]
+Html = Annotated[Path | None, Option(help="Write a page with plots here.")]
 
 
+@printed
 def run(
     live: Annotated[
-        bool, typer.Option("--live/--recorded", help="Ask the model, or play its recorded answers.")
+        bool, Option("--live/--recorded", help="Ask the model, or play its recorded answers.")
     ] = False,
     judge: Annotated[
-        list[str] | None, typer.Option(help="With --live: a model; several are shown side by side.")
+        list[str] | None, Option(help="With --live: a model; several are shown side by side.")
     ] = None,
     only: Only = "*",
     dialogues: Dialogues = None,
@@ -45,12 +47,9 @@ def run(
     parallel: Parallel = 8,
     together: Together = 1,
     out: Out = None,
-    brief: Annotated[
-        bool, typer.Option("--brief", help="Write only what `compare` needs to --out.")
-    ] = False,
+    brief: Annotated[bool, flag("--brief", "Write only what `compare` needs to --out.")] = False,
     html: Html = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Result:
     """Play and mark the scripts, by default with recorded answers. Exits with 1 on failure."""
     from souffleur.evals import result
     from souffleur.evals.script import find_scripts
@@ -59,58 +58,55 @@ def run(
         raise SettingsError("--judge names a model to ask: give --live as well")
     found = find_scripts(dialogues or _in_repository("dialogues"), only)
     if live:
-        runs = _live(found, judge, parallel, together)
+        runs = run_async(_live(found, judge, parallel, together))
     else:
         runs = [_recorded(found, recordings, together)]
     saved = result.ResultFile(runs=tuple(runs))
     if brief and out:
         out.write_text(result.to_text(result.brief(saved)), encoding="utf-8")
-    _write(saved, None if brief else out, html, as_json=as_json)
+    return _written(saved, None if brief else out, html)
 
 
-def record(
+@printed
+@in_loop
+async def record(
     only: Only = "*",
     dialogues: Dialogues = None,
     recordings: Annotated[
-        Path | None, typer.Option(help="Folder for the answers; default: ./recordings.")
+        Path | None, Option(help="Folder for the answers; default: ./recordings.")
     ] = None,
     parallel: Parallel = 8,
     together: Together = 1,
     out: Out = None,
     html: Html = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Result:
     """Play the scripts with the configured endpoint, and keep its answers for `run`."""
     from souffleur.evals import runner
     from souffleur.evals.result import ResultFile
     from souffleur.evals.script import find_scripts
+    from souffleur.parts import make_endpoint
 
     settings = _endpoint_settings(together)
     found = find_scripts(dialogues or _in_repository("dialogues"), only)
     folder = recordings or Path("recordings")
     if "site-packages" in folder.resolve().parts:
         raise SettingsError(f"{folder} is of an installed package: name another by --recordings")
-
-    async def work() -> "Run":
-        from souffleur.parts import make_endpoint
-
-        endpoint = make_endpoint(settings)
-        try:
-            with progress("recording") as step:
-                return await runner.record(
-                    found, folder, settings, endpoint, parallel=parallel, step=step
-                )
-        finally:
-            await endpoint.aclose()
-
-    _write(ResultFile(runs=(run_async(work()),)), out, html, as_json=as_json)
+    endpoint = make_endpoint(settings)
+    try:
+        with progress("recording") as step:
+            made = await runner.record(
+                found, folder, settings, endpoint, parallel=parallel, step=step
+            )
+    finally:
+        await endpoint.aclose()
+    return _written(ResultFile(runs=(made,)), out, html)
 
 
+@printed
 def compare(
-    a: Annotated[Path, typer.Argument(help="A result of `eval run --out`.")],
-    b: Annotated[Path, typer.Argument(help="Another one, which must not be worse.")],
-    as_json: AsJson = False,
-) -> None:
+    a: Annotated[Path, Argument(help="A result of `eval run --out`.")],
+    b: Annotated[Path, Argument(help="Another one, which must not be worse.")],
+) -> Result:
     """Compare two results; show what differs beyond noise. Exits with 1 if something got worse."""
     from dataclasses import asdict
 
@@ -118,17 +114,14 @@ def compare(
     from souffleur.evals.result import read_result
 
     compared = compare_runs(read_result(a).runs[0], read_result(b).runs[0])
-    if as_json:
-        print_json({**asdict(compared), "regressions": compared.regressions})
-    else:
-        _print_comparison(compared)
-    if compared.regressions:
-        raise typer.Exit(1)
+    worse = compared.regressions
+    data = {**asdict(compared), "regressions": worse}
+    return Result(data, lambda: _print_comparison(compared), code=int(bool(worse)))
 
 
 def report(
-    result: Annotated[Path, typer.Argument(help="A result of `eval run --out`.")],
-    html: Annotated[Path, typer.Option(help="Write the page here.")],
+    result: Annotated[Path, Argument(help="A result of `eval run --out`.")],
+    html: Annotated[Path, Option(help="Write the page here.")],
 ) -> None:
     """Write a result as one page: tables, plots, and every dialogue with its prompts."""
     from souffleur.evals.page import to_html
@@ -147,31 +140,25 @@ def _recorded(found: Sequence[Path], recordings: Path | None, together: int) -> 
         return run_recorded(found, folder, together=together, step=step)
 
 
-def _live(
+async def _live(
     found: Sequence[Path], judges: Sequence[str] | None, parallel: int, together: int
 ) -> "list[Run]":
-    settings = _endpoint_settings(together)
-    models = list(dict.fromkeys(judges or [settings.model]))
+    from souffleur.evals.runner import EvalSetup, run_live
+    from souffleur.parts import make_endpoint
 
-    async def work() -> "list[Run]":
-        from souffleur.evals.runner import EvalSetup, run_live
-        from souffleur.parts import make_endpoint
-
-        runs = []
-        llm_judge = make_endpoint(settings)
-        for model in models:
-            chosen = settings.model_copy(update={"model": model})
-            endpoint = make_endpoint(chosen)
-            try:
-                with progress(model) as step:
-                    setup = EvalSetup(chosen, endpoint, llm_judge, timed=True)
-                    runs.append(await run_live(found, setup, parallel=parallel, step=step))
-            finally:
-                await endpoint.aclose()
-        await llm_judge.aclose()
-        return runs
-
-    return run_async(work())
+    settings, runs = _endpoint_settings(together), []
+    llm_judge = make_endpoint(settings)
+    for model in dict.fromkeys(judges or [settings.model]):
+        chosen = settings.model_copy(update={"model": model})
+        endpoint = make_endpoint(chosen)
+        try:
+            with progress(model) as step:
+                setup = EvalSetup(chosen, endpoint, llm_judge, timed=True)
+                runs.append(await run_live(found, setup, parallel=parallel, step=step))
+        finally:
+            await endpoint.aclose()
+    await llm_judge.aclose()
+    return runs
 
 
 def _endpoint_settings(together: int) -> "Settings":
@@ -196,7 +183,8 @@ def _in_repository(name: str) -> Path:
     return folder
 
 
-def _write(saved: "ResultFile", out: Path | None, html: Path | None, *, as_json: bool) -> None:
+def _written(saved: "ResultFile", out: Path | None, html: Path | None) -> Result:
+    """Write a result to files; return it, with the exit code 1 if a script could not be played."""
     from souffleur.evals.page import to_html
     from souffleur.evals.result import to_text
 
@@ -204,12 +192,8 @@ def _write(saved: "ResultFile", out: Path | None, html: Path | None, *, as_json:
         out.write_text(to_text(saved), encoding="utf-8")
     if html:
         html.write_text(to_html(saved), encoding="utf-8")
-    if as_json:
-        print(to_text(saved), end="")
-    else:
-        _print_results(saved)
-    if any(one.troubles for one in saved.runs):
-        raise typer.Exit(1)
+    failed = any(one.troubles for one in saved.runs)
+    return Result(saved, lambda: _print_results(saved), code=int(failed))
 
 
 def _print_results(saved: "ResultFile") -> None:

@@ -9,6 +9,9 @@ from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from souffleur.errors import NotFoundError, SettingsError, StoreBusyError
+from souffleur.report.phrases import MEMORIES, count
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
@@ -112,7 +115,6 @@ async def find_owner() -> "AsyncIterator[AsyncClient | None]":
 
 async def need_no_owner() -> None:
     """Raise StoreBusyError if another process serves the configured store."""
-    from souffleur.errors import StoreBusyError
     from souffleur.settings import load_settings
 
     async with find_owner() as owner:
@@ -166,8 +168,6 @@ def stop_on_signal() -> asyncio.Event:
 
 async def hint_at_others(memory: "Memory", user: str) -> None:
     """Print on standard error which other users have memories or turns, if any have."""
-    from souffleur.report.report import MEMORIES, count
-
     others = [one for one in await memory.users() if one.user_id != user]
     for one in others[:MAX_NAMED]:
         numbers = [count(one.memories, *MEMORIES)] if one.memories else []
@@ -244,8 +244,6 @@ async def _every_memory(memory: "Memory") -> "list[OneMemory]":
 
 
 def _only(ids: list[str], prefix: str, noun: str) -> str:
-    from souffleur.errors import NotFoundError, SettingsError
-
     if not prefix.strip():
         raise SettingsError(f"the id is empty: give the id of a {noun}, or its beginning")
     fits = [id for id in ids if id.startswith(prefix.strip().lower())]

@@ -8,10 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from souffleur.cli.console import STANDARD_OUTPUT, plain, print_json, progress
-from souffleur.cli.memory import find_owner, need_no_owner, run_async, stop_on_signal, with_memory
-from souffleur.cli.options import ME, AsJson, User, Yes
+from souffleur.cli.command import Result, in_loop, on_memory, printed
+from souffleur.cli.console import STANDARD_OUTPUT, plain, progress
+from souffleur.cli.memory import find_owner, need_no_owner, stop_on_signal
+from souffleur.cli.options import ME, User, Yes, flag, of_agent, of_user
+from souffleur.errors import StoreBusyError
+from souffleur.report.phrases import MEMORIES, count
 
 if TYPE_CHECKING:
     from souffleur.cli.memory import Memory
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.store.export import Exported
     from souffleur.knowledge.store.transfer import Imported
 
+_FORMATS = "auto, souffleur, mem0, chatgpt, sillytavern or messages"
 _NOUNS = {
     "memory": ("memory", "memories"),
     "quote": ("quotation in another memory", "quotations in other memories"),
@@ -36,43 +41,38 @@ _IN_EVERY_STORE = frozenset({"meta", "lease"})
 """Records that every store has; they are not counted."""
 
 
-def backup(
-    file: Annotated[Path, typer.Argument(help="The file to write; a former backup is replaced.")],
-    as_json: AsJson = False,
-) -> None:
+@printed
+@in_loop
+async def backup(
+    file: Annotated[Path, Argument(help="The file to write; a former backup is replaced.")],
+) -> Result:
     """Save the whole store to one compact, checked file."""
-    made = run_async(_backup(file))
-    _print_file("saved", made, file, as_json=as_json)
-
-
-async def _backup(file: Path) -> "BackupManifest":
     from datetime import UTC, datetime
 
-    from souffleur.errors import StoreBusyError
     from souffleur.knowledge.store.backup import save_store
     from souffleur.parts import make_place
     from souffleur.settings import load_settings
 
     async with find_owner() as owner:
         if owner:
-            return await owner.backup(file)
+            return _written("saved", await owner.backup(file), file)
+    place, now = make_place(load_settings()), datetime.now(UTC)
     try:
         with progress("saving") as step:
-            return await save_store(
-                make_place(load_settings()), file, now=datetime.now(UTC), step=step
-            )
+            return _written("saved", await save_store(place, file, now=now, step=step), file)
     except StoreBusyError as error:
         who = str(error).partition("; ")[0].partition(": ")[0]
         raise StoreBusyError(f"{who}: stop it first, or call memory.backup in it") from None
 
 
-def restore(
-    file: Annotated[Path, typer.Argument(help="A file that `store backup` made.")],
+@printed
+@in_loop
+async def restore(
+    file: Annotated[Path, Argument(help="A file that `store backup` made.")],
     into: Annotated[
-        Path | None, typer.Option(help="The folder to restore to; default: SOUFFLEUR_PATH.")
+        Path | None, Option(help="The folder to restore to; default: SOUFFLEUR_PATH.")
     ] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Result:
     """Restore a backup to an empty place."""
     from souffleur.knowledge.store.backup import restore as restore_backup
     from souffleur.parts import make_place
@@ -80,41 +80,29 @@ def restore(
 
     there = {"path": into, "qdrant_url": None} if into else {}
     place = make_place(load_settings(**there))
-
-    async def work() -> "BackupManifest":
-        if into is None:
-            await need_no_owner()
-        with progress("restoring") as step:
-            return await restore_backup(file, place, step=step)
-
-    made = run_async(work())
-    if as_json:
-        print_json({"store": str(place), **plain(made)})
-    else:
-        print(f"restored to {place}, as of {made.made_at:%Y-%m-%d %H:%M} UTC:")
-        print(format_counts(made.counts))
+    if into is None:
+        await need_no_owner()
+    with progress("restoring") as step:
+        made = await restore_backup(file, place, step=step)
+    said = f"restored to {place}, as of {made.made_at:%Y-%m-%d %H:%M} UTC:"
+    said = f"{said}\n{format_counts(made.counts)}"
+    return Result({"store": str(place), **plain(made)}, lambda: print(said))
 
 
-def export(
+@printed
+@on_memory
+async def export(
+    memory: "Memory",
     file: Annotated[
-        Path,
-        typer.Argument(help="The file to write, '-' for standard output; an export is replaced."),
+        Path, Argument(help="The file to write, '-' for standard output; an export is replaced.")
     ],
-    user: Annotated[
-        str | None, typer.Option("--user", "-u", help="Only this user; default: all.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
+    user: Annotated[str | None, of_user("Only this user; default: all.")] = None,
+) -> Result | None:
     """Write everything of all users, or of one, as lines of JSON, to be read or imported."""
-
-    async def work(memory: "Memory") -> None:
-        if file == STANDARD_OUTPUT:
-            await _export_to_output(memory, user)
-            return
-        made = await memory.export(file, user_id=user)
-        _print_file("exported", made, file, as_json=as_json)
-
-    with_memory(work)
+    if file == STANDARD_OUTPUT:
+        await _export_to_output(memory, user)
+        return None
+    return _written("exported", await memory.export(file, user_id=user), file)
 
 
 async def _export_to_output(memory: "Memory", user: str | None) -> None:
@@ -131,30 +119,21 @@ async def _export_to_output(memory: "Memory", user: str | None) -> None:
         await asyncio.to_thread(copy, made)
 
 
-def import_(
-    file: Annotated[Path, typer.Argument(help="The file to import: see docs/moving.md.")],
-    source: Annotated[
-        str,
-        typer.Option(
-            "--from",
-            help="Its format: auto, souffleur, mem0, chatgpt, sillytavern or messages.",
-        ),
-    ] = "auto",
+@printed
+@on_memory
+async def import_(
+    memory: "Memory",
+    file: Annotated[Path, Argument(help="The file to import: see docs/moving.md.")],
+    source: Annotated[str, Option("--from", help=f"Its format: {_FORMATS}.")] = "auto",
     user: Annotated[
-        str | None,
-        typer.Option(
-            "--user", "-u", help="Import only this user's records; the user of chats without one."
-        ),
+        str | None, of_user("Import only this user's records; the user of chats without one.")
     ] = None,
-    agent: Annotated[
-        str, typer.Option("--agent", "-a", help="The persona with whom chats were held.")
-    ] = "default",
+    agent: Annotated[str, of_agent("The persona with whom chats were held.")] = "default",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be imported, and what not.")
+        bool, flag("--dry-run", "Only say what would be imported, and what not.")
     ] = False,
     yes: Yes = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Result:
     """Import records of a file that the store lacks; nothing is overwritten.
 
     Turns of chats are judged by a model, by the process that serves the store or by
@@ -164,75 +143,62 @@ def import_(
 
     found = source_of(file, source)
 
-    async def take(memory: "Memory", *, dry_run: bool) -> "Imported":
+    async def take(*, dry_run: bool) -> "Imported":
         return await memory.import_file(
             file, user_id=user, agent_id=agent, source=found, dry_run=dry_run
         )
 
-    async def work(memory: "Memory") -> None:
-        if found.is_chat and not (yes or dry_run):
-            tried = await take(memory, dry_run=True)
-            if tried.new:
-                _print_imported(tried)
-                typer.confirm("Take these?", abort=True, err=True)
-        done = await take(memory, dry_run=dry_run)
-        if as_json:
-            print_json(plain(done))
-        else:
-            _print_imported(done)
-
-    with_memory(work)
+    if found.is_chat and not (yes or dry_run):
+        tried = await take(dry_run=True)
+        if tried.new:
+            _print_imported(tried)
+            typer.confirm("Take these?", abort=True, err=True)
+    done = await take(dry_run=dry_run)
+    return Result(done, lambda: _print_imported(done))
 
 
-def migrate(
-    to: Annotated[str, typer.Argument(help="An empty folder, or the URL of a Qdrant server.")],
+@in_loop
+async def migrate(
+    to: Annotated[str, Argument(help="An empty folder, or the URL of a Qdrant server.")],
 ) -> None:
     """Copy the whole store for the current embedder and policy; the old store stays."""
-    from souffleur.report.report import MEMORIES, count
-
-    copied = run_async(_migrate(to))
-    name = "SOUFFLEUR_QDRANT_URL" if "://" in to else "SOUFFLEUR_PATH"
-    typer.echo(f"{count(copied, *MEMORIES)} copied; set {name}={to} to use them")
-
-
-async def _migrate(to: str) -> int:
     from souffleur.knowledge.policy import POLICIES
     from souffleur.knowledge.store.transfer import copy_store
     from souffleur.parts import make_place, settings_embedder
     from souffleur.settings import load_settings
 
     await need_no_owner()
-    settings = load_settings()
-    there = {"qdrant_url": to} if "://" in to else {"qdrant_url": None, "path": Path(to)}
+    settings, is_url = load_settings(), "://" in to
+    there = {"qdrant_url": to} if is_url else {"qdrant_url": None, "path": Path(to)}
     target = make_place(settings.model_copy(update=there))
     embedder, policy = settings_embedder(settings), POLICIES[settings.policy]
     with progress("copying") as step:
-        return await copy_store(make_place(settings), target, embedder, policy, step=step)
+        copied = await copy_store(make_place(settings), target, embedder, policy, step=step)
+    name = "SOUFFLEUR_QDRANT_URL" if is_url else "SOUFFLEUR_PATH"
+    typer.echo(f"{count(copied, *MEMORIES)} copied; set {name}={to} to use them")
 
 
-def mirror(
-    folder: Annotated[Path, typer.Argument(help="Folder of the files; it is made if needed.")],
+@on_memory
+async def mirror(
+    memory: "Memory",
+    folder: Annotated[Path, Argument(help="Folder of the files; it is made if needed.")],
     user: User = ME,
     everybody: Annotated[
-        bool, typer.Option("--everybody", help="All users, each in a folder below it.")
+        bool, flag("--everybody", "All users, each in a folder below it.")
     ] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Go on until stopped, whenever either side changes.")
+        bool, flag("--watch", "Go on until stopped, whenever either side changes.")
     ] = False,
     removals: Annotated[
-        bool, typer.Option("--removals", help="Forget all memories whose lines are gone.")
+        bool, flag("--removals", "Forget all memories whose lines are gone.")
     ] = False,
 ) -> None:
     """Bring memories and the files MEMORY.md and LEARNINGS.md into step, both ways."""
-
-    async def work(memory: "Memory") -> None:
-        mirrors = await _mirrors(memory, folder.expanduser(), None if everybody else user)
-        for whose, one in mirrors.items():
-            _print_synced(whose if everybody else "", await one.sync(removals=removals))
-        if watch:
-            await _watch(list(mirrors.values()))
-
-    with_memory(work)
+    mirrors = await _mirrors(memory, folder.expanduser(), None if everybody else user)
+    for whose, one in mirrors.items():
+        _print_synced(whose if everybody else "", await one.sync(removals=removals))
+    if watch:
+        await _watch(list(mirrors.values()))
 
 
 async def _mirrors(memory: "Memory", folder: Path, user: str | None) -> "dict[str, Mirror]":
@@ -272,13 +238,11 @@ def _print_synced(whose: str, synced: "Synced") -> None:
         typer.echo(f"not taken over: {why}", err=True)
 
 
-def _print_file(done: str, made: "BackupManifest | Exported", file: Path, *, as_json: bool) -> None:
-    """Print a file that was written, its size, and the number of its records."""
+def _written(done: str, made: "BackupManifest | Exported", file: Path) -> Result:
+    """Return a file that was written, its size, and the number of its records."""
     size = file.stat().st_size
-    if as_json:
-        print_json({"file": str(file), "bytes": size, **plain(made)})
-    else:
-        print(f"{done} to {file}, {size / 1e6:,.1f} MB: {format_counts(made.counts)}")
+    said = f"{done} to {file}, {size / 1e6:,.1f} MB: {format_counts(made.counts)}"
+    return Result({"file": str(file), "bytes": size, **plain(made)}, lambda: print(said))
 
 
 def _print_imported(done: "Imported") -> None:
@@ -296,8 +260,6 @@ def _print_imported(done: "Imported") -> None:
 
 def _format_judging(done: "Imported") -> str:
     """Return the calls, tokens, dollars and days that judging takes, in words."""
-    from souffleur.report.report import count
-
     parts = [count(done.calls, "call of the model", "calls of the model")]
     if done.input_tokens:
         parts.append(f"{done.input_tokens:,} tokens in, {done.output_tokens:,} out")
@@ -314,8 +276,6 @@ def format_counts(counts: Mapping[str, int]) -> str:
     >>> format_counts({"memory": 2, "turn": 1, "meta": 1})
     '2 memories, 1 turn'
     """
-    from souffleur.report.report import count
-
     nouns: dict[str, Any] = {
         kind: _NOUNS.get(kind, (kind, f"{kind}s")) for kind in counts if kind not in _IN_EVERY_STORE
     }

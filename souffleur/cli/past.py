@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.markup import escape
+from typer import Argument, Option
 
-from souffleur.cli.console import console, plain, print_json
+from souffleur.cli.command import Result, on_memory, printed
+from souffleur.cli.console import console
 from souffleur.cli.memory import (
     find_owner,
     hint_at_others,
@@ -18,8 +19,10 @@ from souffleur.cli.memory import (
     run_async,
     with_memory,
 )
-from souffleur.cli.options import ME, Agent, AsJson, User
+from souffleur.cli.options import ME, Agent, User, flag
 from souffleur.cli.tables import show
+from souffleur.report.phrases import count
+from souffleur.times import to_minute
 
 if TYPE_CHECKING:
     from souffleur.agents.brief import Persona
@@ -33,68 +36,60 @@ _SCOPES = {"memories": "memory", "episodes": "episode", "turns": "turn"}
 _SENTENCES = re.compile(r"(?<=[。！？!?])|(?<=\.)\s+|\n+")
 
 
-def ask(
-    text: Annotated[str, typer.Argument(help='Such as "上周我们聊了什么" or "last time".')],
+@printed
+@on_memory
+async def ask(
+    memory: "Memory",
+    text: Annotated[str, Argument(help='Such as "上周我们聊了什么" or "last time".')],
     user: User = ME,
     agent: Agent = "default",
-    limit: Annotated[int, typer.Option(min=1, max=50)] = 8,
-    as_json: AsJson = False,
-) -> None:
+    limit: Annotated[int, Option(min=1, max=50)] = 8,
+) -> Result:
     """Search what was talked about at a time, or on a topic; asks no model."""
-
-    async def work(memory: "Memory") -> None:
-        past = await memory.ask(text, user_id=user, agent_id=agent, limit=limit)
-        if as_json:
-            print_json(_past_data(past))
-        else:
-            print_past(past, (await memory.cast()).persona(user, agent))
-        if not past.found:
-            await hint_at_others(memory, user)
-
-    with_memory(work)
+    past = await memory.ask(text, user_id=user, agent_id=agent, limit=limit)
+    if not past.found:
+        await hint_at_others(memory, user)
+    persona = (await memory.cast()).persona(user, agent)
+    return Result(_past_data(past), lambda: print_past(past, persona))
 
 
-async def list_episodes(memory: "Memory", user: str, limit: int, *, as_json: bool) -> None:
-    """Print the segments that wait to be summarised, then the episodes, newest first."""
+async def list_episodes(memory: "Memory", user: str, limit: int) -> Result:
+    """Return the segments that wait to be summarised, then the episodes, newest first."""
     waiting = await inspect(memory).segments(user_id=user)
     episodes = await memory.episodes(user_id=user, limit=limit)
-    if as_json:
-        print_json(plain({"waiting": waiting, "episodes": episodes}))
-    else:
-        print_episodes(episodes, waiting, (await memory.cast()).persona(user))
     if not episodes and not waiting:
         await hint_at_others(memory, user)
+    persona = (await memory.cast()).persona(user)
+    data = {"waiting": waiting, "episodes": episodes}
+    return Result(data, lambda: print_episodes(episodes, waiting, persona))
 
 
+@printed
 def profile(
     user: User = ME,
     agent: Agent = "default",
-    history: Annotated[bool, typer.Option("--history", help="Show all versions.")] = False,
-    diff: Annotated[
-        bool, typer.Option("--diff", help="Show what the latest version changed.")
-    ] = False,
-    write: Annotated[
-        bool, typer.Option("--write", help="Rewrite it now; needs the model's endpoint.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
+    history: Annotated[bool, flag("--history", "Show all versions.")] = False,
+    diff: Annotated[bool, flag("--diff", "Show what the latest version changed.")] = False,
+    write: Annotated[bool, flag("--write", "Rewrite it now; needs the model's endpoint.")] = False,
+) -> Result:
     """Show the portrait of a user, as the companion understands them."""
 
-    async def work(memory: "Memory") -> None:
+    async def work(memory: "Memory") -> Result:
         persona = (await memory.cast()).persona(user)
         if diff:
-            print_difference(await _versions(memory, user, agent), as_json=as_json)
-        elif history:
-            print_versions(await _versions(memory, user, agent), persona, as_json=as_json)
-        else:
-            portrait = await memory.portrait(user_id=user, agent_id=agent)
-            print_portrait(portrait, persona, as_json=as_json)
-            if portrait is None:
-                await hint_at_others(memory, user)
+            lines = _differences(await _versions(memory, user, agent))
+            return Result(lines, lambda: print_differences(lines))
+        if history:
+            versions = await _versions(memory, user, agent)
+            return Result(versions, lambda: print_versions(versions, persona))
+        portrait = await memory.portrait(user_id=user, agent_id=agent)
+        if portrait is None:
+            await hint_at_others(memory, user)
+        return Result(portrait, lambda: print_portrait(portrait, persona))
 
     if write:
         run_async(_write_portrait(user, agent))
-    with_memory(work)
+    return with_memory(work)
 
 
 async def _versions(memory: "Memory", user: str, agent: str) -> "list[OneMemory]":
@@ -133,8 +128,6 @@ def print_episodes(
     episodes: "Sequence[OneMemory]", waiting: "Sequence[Segment]", persona: "Persona"
 ) -> None:
     """Print the segments that wait to be summarised, then the episodes."""
-    from souffleur.report.report import count
-
     if not episodes and not waiting:
         console.print("[dim]no episodes[/dim]")
     for segment in waiting:
@@ -147,46 +140,40 @@ def print_episodes(
         _print_episode(episode)
 
 
-def print_portrait(one: "OneMemory | None", persona: "Persona", *, as_json: bool) -> None:
+def print_portrait(one: "OneMemory | None", persona: "Persona") -> None:
     """Print the current portrait, or a sentence that there is no portrait yet."""
     from souffleur.prompts import render
 
-    if as_json:
-        print_json(plain(one))
-    elif one is None:
+    if one is None:
         console.print(render("cold_start", persona.language or "en"))
     else:
         console.print(f"[dim]{escape(_head(one, persona))}[/dim]\n")
         console.print(escape(one.content))
 
 
-def print_versions(found: "Sequence[OneMemory]", persona: "Persona", *, as_json: bool) -> None:
+def print_versions(found: "Sequence[OneMemory]", persona: "Persona") -> None:
     """Print all versions of a portrait, newest first, with the changes of each."""
-    if as_json:
-        print_json(plain(found))
-        return
     for one in found:
         state = "" if one.state == "active" else f" ({one.state})"
         console.rule(f"[bold]{escape(_head(one, persona))}{state}", align="left")
         for change in one.data.get("changes", ()):
             console.print(f"  [yellow]changed[/]  {escape(str(change))}")
         for dropped in one.data.get("dropped", ()):
-            console.print(
-                f"  [red]dropped[/]  {escape(dropped['detail'])}: {escape(dropped['why'])}"
-            )
+            why = escape(f"{dropped['detail']}: {dropped['why']}")
+            console.print(f"  [red]dropped[/]  {why}")
         console.print(escape(one.content))
 
 
-def print_difference(found: "Sequence[OneMemory]", *, as_json: bool) -> None:
-    """Print the sentences that the latest version of a portrait added and removed."""
-    new, old = ([*found[:2], None, None])[:2]
-    lines = differences(old.content if old else "", new.content if new else "")
-    if as_json:
-        print_json(lines)
-        return
+def print_differences(lines: Sequence[str]) -> None:
+    """Print the sentences that the latest version of a portrait added, removed or kept."""
     for line in lines or ["  there is no change to show"]:
         colour = {"+": "green", "-": "red"}.get(line[0], "dim")
         console.print(f"[{colour}]{escape(line)}[/]")
+
+
+def _differences(versions: "Sequence[OneMemory]") -> list[str]:
+    new, old = [one.content for one in versions[:2]] + [""] * (2 - len(versions[:2]))
+    return differences(old, new)
 
 
 def differences(old: str, new: str) -> list[str]:
@@ -225,20 +212,21 @@ def _words(hit: "Found", persona: "Persona") -> str:
 
 
 def _past_data(past: "Past") -> dict[str, Any]:
+    found = [
+        {"scope": hit.scope, "at": _iso(hit.at), "score": round(hit.score, 4), "item": hit.item}
+        for hit in past.found
+    ]
+    phrase = past.period.phrase if past.period else None
     return {
-        "phrase": past.period.phrase if past.period else None,
-        "since": past.since.isoformat() if past.since else None,
-        "until": past.until.isoformat() if past.until else None,
-        "found": [
-            {
-                "scope": hit.scope,
-                "at": hit.at.isoformat(),
-                "score": round(hit.score, 4),
-                "item": plain(hit.item),
-            }
-            for hit in past.found
-        ],
+        "phrase": phrase,
+        "since": _iso(past.since),
+        "until": _iso(past.until),
+        "found": found,
     }
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return moment.isoformat() if moment else None
 
 
 def _head(one: "OneMemory", persona: "Persona") -> str:
@@ -248,6 +236,4 @@ def _head(one: "OneMemory", persona: "Persona") -> str:
 
 
 def _local(moment: datetime, persona: "Persona") -> str:
-    from souffleur.times import to_minute
-
     return to_minute(moment, persona.zone)

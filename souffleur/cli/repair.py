@@ -5,21 +5,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
+from typer import Option
 
-from souffleur.cli.console import console, plain, print_json, progress
+from souffleur.cli.command import Result, in_loop, on_memory, printed
+from souffleur.cli.console import console, progress
 from souffleur.cli.memory import (
     OPENER,
     find_memory_id,
     find_turn_id,
     hint_at_others,
     need_no_owner,
-    run_async,
-    with_memory,
     with_store,
 )
 from souffleur.cli.move import format_counts
-from souffleur.cli.options import ME, AsJson, Yes
+from souffleur.cli.options import ME, DryRun, Yes, flag, of_user
 from souffleur.cli.tables import show
+from souffleur.errors import NotFoundError, SettingsError
+from souffleur.knowledge.text.plain import single_line
+from souffleur.report.phrases import count
 
 if TYPE_CHECKING:
     from souffleur.api import Souffleur
@@ -30,72 +33,57 @@ if TYPE_CHECKING:
     from souffleur.knowledge.store.repair import Broken
     from souffleur.knowledge.store.topics import Forgotten
 
+_TURN = "Erase only this turn, by the host's id or the beginning of its own."
+_TOPIC = "Erase all that tells of a topic, a name or a few words; lists it first."
+_ALL = "With --topic: also what may belong to it, listed as '?'."
 
-def erase(
+
+@printed
+@on_memory
+async def erase(
+    memory: "Memory",
     user: Annotated[
-        str | None,
-        typer.Option("--user", "-u", help="Erase everything of this user; with --topic: whose."),
+        str | None, of_user("Erase everything of this user; with --topic: whose.")
     ] = None,
-    turn: Annotated[
-        str | None,
-        typer.Option(help="Erase only this turn, by the host's id or the beginning of its own."),
-    ] = None,
+    turn: Annotated[str | None, Option(help=_TURN)] = None,
     memory_id: Annotated[
-        str | None,
-        typer.Option("--memory", help="Erase only this memory, by its id or its beginning."),
+        str | None, Option("--memory", help="Erase only this memory, by its id or its beginning.")
     ] = None,
-    topic: Annotated[
-        str | None,
-        typer.Option(
-            help="Erase all that tells of a topic, a name or a few words; lists it first."
-        ),
-    ] = None,
+    topic: Annotated[str | None, Option(help=_TOPIC)] = None,
     turns: Annotated[
-        bool, typer.Option("--turns", help="With --memory: also the turns that it rests on.")
+        bool, flag("--turns", "With --memory: also the turns that it rests on.")
     ] = False,
-    everything: Annotated[
-        bool, typer.Option("--all", help="With --topic: also what may belong to it, listed as '?'.")
-    ] = False,
-    preview: Annotated[bool, typer.Option("--preview", help="With --topic: only list it.")] = False,
+    everything: Annotated[bool, flag("--all", _ALL)] = False,
+    preview: Annotated[bool, flag("--preview", "With --topic: only list it.")] = False,
     yes: Yes = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Result:
     """Erase a user, a topic, a memory, or a turn and what rests on it, now and for good."""
-    from souffleur.errors import SettingsError
-
-    async def work(memory: "Memory") -> "Erased | Forgotten | None":
-        if topic is not None:
-            whose = user or ME
-            found = await _preview(memory, topic, whose)
-            if preview or not yes:
-                _print_topic(found, as_json=as_json and preview)
-            if preview:
-                return None
-            _ask("Erase this", yes=yes)
-            ids = [one.id for one in found.traces] if everything else found.ids
-            return await memory.forget_topic(topic, user_id=whose, ids=ids)
-        if memory_id is not None:
-            id, owner = await find_memory_id(memory, memory_id)
-            _ask(f"Erase the memory {id[:8]} of {owner!r}", yes=yes)
-            return await memory.erase_memory(id, user_id=owner, turns=turns)
-        if turn is not None:
-            id, owner = await find_turn_id(memory, turn, user)
-            _ask(f"Erase the turn {id[:8]} of {owner!r}", yes=yes)
-            return await memory.erase_turn(id, user_id=owner)
-        assert user is not None
+    if topic is not None:
+        whose = user or ME
+        found = await _preview(memory, topic, whose)
+        if preview:
+            return Result(found, lambda: _print_topic(found))
+        if not yes:
+            _print_topic(found)
+        _ask("Erase this", yes=yes)
+        ids = [one.id for one in found.traces] if everything else found.ids
+        return _receipt(await memory.forget_topic(topic, user_id=whose, ids=ids))
+    if memory_id is not None:
+        id, owner = await find_memory_id(memory, memory_id)
+        _ask(f"Erase the memory {id[:8]} of {owner!r}", yes=yes)
+        return _receipt(await memory.erase_memory(id, user_id=owner, turns=turns))
+    if turn is not None:
+        id, owner = await find_turn_id(memory, turn, user)
+        _ask(f"Erase the turn {id[:8]} of {owner!r}", yes=yes)
+        return _receipt(await memory.erase_turn(id, user_id=owner))
+    if user is not None:
         _ask(f"Erase everything of {user!r}", yes=yes)
-        return await memory.erase_user(user_id=user)
-
-    if user is None and turn is None and memory_id is None and topic is None:
-        raise SettingsError("say what to erase: --user ID, --memory ID, --turn ID or --topic WORDS")
-    if erased := with_memory(work):
-        _print_erased(erased, as_json=as_json)
+        return _receipt(await memory.erase_user(user_id=user))
+    raise SettingsError("say what to erase: --user ID, --memory ID, --turn ID or --topic WORDS")
 
 
 async def _preview(memory: "Memory", topic: str, user: str) -> "TopicPreview":
     """Return all that tells of a topic. Raises NotFoundError if nothing does."""
-    from souffleur.errors import NotFoundError
-
     found = await memory.preview_topic(topic, user_id=user)
     if not found.traces:
         await hint_at_others(memory, user)
@@ -108,13 +96,8 @@ def _ask(question: str, *, yes: bool) -> None:
         typer.confirm(f"{question}, for good?", abort=True, err=True)
 
 
-def _print_topic(found: "TopicPreview", *, as_json: bool) -> None:
+def _print_topic(found: "TopicPreview") -> None:
     """Print all that tells of a topic; a question mark stands before what may not belong to it."""
-    from souffleur.knowledge.text.plain import single_line
-
-    if as_json:
-        print_json(plain(found))
-        return
 
     def says(one: "Trace") -> str:
         return single_line(one.text if one.whole or not one.lines else " … ".join(one.lines))
@@ -130,21 +113,17 @@ def _print_topic(found: "TopicPreview", *, as_json: bool) -> None:
         console.print(f"[dim]{escape(note)}[/dim]")
 
 
-def _print_erased(erased: "Erased | Forgotten", *, as_json: bool) -> None:
-    """Print a receipt: numbers, and no words."""
-    if as_json:
-        print_json(plain(erased))
-        return
-    print(f"erased of {erased.user_id}: {format_counts(erased.counts)}")
-    for remark in erased.remarks:
-        print(remark)
+def _receipt(erased: "Erased | Forgotten") -> Result:
+    """Return a receipt: numbers, and no words."""
+    said = [f"erased of {erased.user_id}: {format_counts(erased.counts)}", *erased.remarks]
+    return Result(erased, lambda: print("\n".join(said)))
 
 
 def repair(
-    out: Annotated[
-        Path, typer.Option(help="A new file for the records that cannot be read.")
-    ] = Path("souffleur-unreadable.jsonl"),
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing.")] = False,
+    out: Annotated[Path, Option(help="A new file for the records that cannot be read.")] = Path(
+        "souffleur-unreadable.jsonl"
+    ),
+    dry_run: DryRun = False,
 ) -> None:
     """Move records that cannot be read out of the store, into a file."""
 
@@ -157,36 +136,21 @@ def repair(
         return broken, await take_out(memory.knowledge, broken, out, now=memory.clock())
 
     broken, restored = with_store(work)
-    _print_repaired(broken, restored, "" if dry_run else str(out))
-
-
-def _print_repaired(broken: "list[Broken]", restored: "list[LedgerEntry]", file: str) -> None:
-    from souffleur.report.report import count
-
     if not broken:
         typer.echo("nothing to repair: all can be read")
         return
     for one in broken:
         typer.echo(f"  {one.why}")
-    done = f"moved to {file}" if file else "would be moved to a file"
+    done = "would be moved to a file" if dry_run else f"moved to {out}"
     typer.echo(f"{count(len(broken), 'record')} {done}")
     for entry in restored:
         typer.echo(f"holds again: {entry.changes[0].after.content}")
 
 
-def reembed(as_json: AsJson = False) -> None:
+@printed
+@in_loop
+async def reembed() -> Result:
     """Embed a store anew, in place, with the embedder that is set now; it can be interrupted."""
-    memories, turns = run_async(_reembed())
-    done = {kind: n for kind, n in {"memory": memories, "turn": turns}.items() if n}
-    if as_json:
-        print_json({"memories": memories, "turns": turns})
-    elif done:
-        print(f"embedded anew: {format_counts(done)}")
-    else:
-        print("nothing to do: the store is of this embedder")
-
-
-async def _reembed() -> tuple[int, int]:
     from souffleur.parts import open_store
     from souffleur.settings import load_settings
 
@@ -196,19 +160,19 @@ async def _reembed() -> tuple[int, int]:
         with progress("memories") as step:
             memories = await knowledge.embed_anew(step)
         with progress("turns") as step:
-            return memories, await knowledge.embed_turns(progress=step)
+            turns = await knowledge.embed_turns(progress=step)
     finally:
         await knowledge.close()
+    counts = {kind: n for kind, n in {"memory": memories, "turn": turns}.items() if n}
+    nothing = "nothing to do: the store is of this embedder"
+    done = f"embedded anew: {format_counts(counts)}" if counts else nothing
+    return Result({"memories": memories, "turns": turns}, lambda: print(done))
 
 
-def compact(as_json: AsJson = False) -> None:
+@printed
+@on_memory
+async def compact(memory: "Memory") -> Result:
     """Rewrite the files of the store, so that nothing deleted is left in them."""
-
-    async def work(memory: "Memory") -> None:
-        remarks = await memory.compact()
-        if as_json:
-            print_json(remarks)
-        else:
-            print("\n".join(remarks) or "nothing deleted is left in the files")
-
-    with_memory(work)
+    remarks = await memory.compact()
+    said = "\n".join(remarks) or "nothing deleted is left in the files"
+    return Result(remarks, lambda: print(said))

@@ -1,18 +1,21 @@
 """`souffleur report`: a store in numbers, in the terminal or as a page."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 from zoneinfo import ZoneInfo
 
-import typer
 from rich.markup import escape
 from rich.table import Table
+from typer import Option
 
-from souffleur.cli.console import console, print_json, write_page
-from souffleur.cli.memory import inspect, with_memory
-from souffleur.cli.options import AnyUser, AsJson
-from souffleur.cli.tables import print_table, show
+from souffleur.cli.command import Result, on_memory, printed
+from souffleur.cli.console import console, write_page
+from souffleur.cli.memory import inspect
+from souffleur.cli.options import AnyUser
+from souffleur.cli.tables import Columns, print_table, show
+from souffleur.report.phrases import count, duration
+from souffleur.times import to_minute
 
 if TYPE_CHECKING:
     from souffleur.cli.memory import Memory
@@ -28,34 +31,28 @@ _BAR_LENGTH = 30
 _COLOURS = {"ok": "green", "warning": "yellow", "broken": "red"}
 
 
-def report(
+@printed
+@on_memory
+async def report(
+    memory: "Memory",
     user: AnyUser = None,
     html: Annotated[
-        Path | None, typer.Option(help="Write a page with plots and memories here; - prints it.")
+        Path | None, Option(help="Write a page with plots and memories here; - prints it.")
     ] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Result | None:
     """Report on the store: counts, values, what is due, duplicates, failures, cost."""
     from souffleur.report.report import to_json
 
-    async def work(memory: "Memory") -> None:
-        if html:
-            page = await inspect(memory).page(user_id=user)
-            write_page(page, html, f"written to {html}")
-            return
-        quality = await memory.report(user_id=user)
-        if as_json:
-            print_json(to_json(quality))
-        else:
-            print_report(quality, (await memory.cast()).zone(user))
-
-    with_memory(work)
+    if html:
+        write_page(await inspect(memory).page(user_id=user), html, f"written to {html}")
+        return None
+    quality, zone = await memory.report(user_id=user), (await memory.cast()).zone(user)
+    return Result(to_json(quality), lambda: print_report(quality, zone))
 
 
 def print_report(quality: "Quality", zone: ZoneInfo) -> None:
     """Print all that was measured, times in a zone."""
-    from souffleur.report.report import count, health
-    from souffleur.times import to_minute
+    from souffleur.report.report import health
 
     whose = "everybody" if quality.user_id is None else quality.user_id
     when = to_minute(quality.at, zone)
@@ -97,9 +94,6 @@ def _print_kept(quality: "Quality") -> None:
 
 
 def _print_talk(quality: "Quality", zone: ZoneInfo) -> None:
-    from souffleur.report.report import count
-    from souffleur.times import to_minute
-
     _print_bars("turns", quality.turns)
     _print_bars("segments", quality.segments)
     if quality.waiting_since:
@@ -132,8 +126,7 @@ def _print_spending(quality: "Quality") -> None:
 
 
 def _print_runs(quality: "Quality", zone: ZoneInfo) -> None:
-    from souffleur.report.report import count, duration, outcome, spent
-    from souffleur.times import to_minute
+    from souffleur.report.report import outcome, spent
 
     if not quality.runs:
         return
@@ -167,8 +160,6 @@ def _print_pairs(heading: str, pairs: "Sequence[Pair]") -> None:
 
 
 def _print_memories(heading: str, found: "Sequence[MemoryRef]", zone: ZoneInfo) -> None:
-    from souffleur.times import to_minute
-
     columns = (
         ("id", lambda one: one.id[:8]),
         ("user", lambda one: one.user_id),
@@ -179,9 +170,7 @@ def _print_memories(heading: str, found: "Sequence[MemoryRef]", zone: ZoneInfo) 
     _print_first(heading, found, columns)
 
 
-def _print_first(
-    heading: str, items: Sequence[T], columns: Sequence[tuple[str, Callable[[T], object]]]
-) -> None:
+def _print_first(heading: str, items: Sequence[T], columns: Columns[T]) -> None:
     """Print the first rows, under a heading with the number of all."""
     named = f", {MAX_ROWS} of them" if len(items) > MAX_ROWS else ""
     show(items[:MAX_ROWS], columns, title=f"{heading}: {len(items):,}{named}")

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
+from typer import Argument, Option
 
-from souffleur.cli.console import console, print_json, progress
+from souffleur.cli.command import Result, in_loop, printed
+from souffleur.cli.console import console, progress
 from souffleur.cli.memory import find_owner, inspect, open_memory, run_async, stop_on_signal
-from souffleur.cli.options import AnyUser, AsJson
+from souffleur.cli.options import AnyUser, DryRun
 from souffleur.cli.tables import marked, show
+from souffleur.errors import SettingsError, StoreBusyError
+from souffleur.report.phrases import count
 
 if TYPE_CHECKING:
     from souffleur.cli.memory import Memory
@@ -48,31 +52,26 @@ class RunName(StrEnum):
     REPORT = "report"
 
 
-def run(
-    name: Annotated[RunName, typer.Argument(help="decay, purge and report ask no model.")],
+@printed
+@in_loop
+async def run(
+    name: Annotated[RunName, Argument(help="decay, purge and report ask no model.")],
     user: AnyUser = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")
-    ] = False,
-    limit: Annotated[int, typer.Option(min=1, help="Maximum memories to look at.")] = 1000,
-    calls: Annotated[int, typer.Option(min=1, help="Maximum calls of the model.")] = 1000,
+    dry_run: DryRun = False,
+    limit: Annotated[int, Option(min=1, help="Maximum memories to look at.")] = 1000,
+    calls: Annotated[int, Option(min=1, help="Maximum calls of the model.")] = 1000,
     deletions: Annotated[
         int | None,
-        typer.Option(min=0, help="Maximum deletions; default: a fifth of those a model decides."),
+        Option(min=0, help="Maximum deletions; default: a fifth of those a model decides."),
     ] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Result:
     """Do what is due, by one of the runs of the schedule."""
     from souffleur.service.run import RunLimits
 
     limits = RunLimits(memories=limit, calls=calls, deletions=deletions)
-    result = run_async(_run(name, user, dry_run, limits))
-    if as_json:
-        print_json(_run_data(result))
-    else:
-        print_run(result)
-    if result.count("FAILED"):
-        raise typer.Exit(1)
+    result = await _run(name, user, dry_run, limits)
+    failed = bool(result.count("FAILED"))
+    return Result(_run_data(result), lambda: _print_run(result), code=int(failed))
 
 
 async def _run(name: RunName, user: str | None, dry_run: bool, limits: "RunLimits") -> "RunResult":
@@ -93,13 +92,9 @@ async def _run(name: RunName, user: str | None, dry_run: bool, limits: "RunLimit
             return await memory.run(name, options)
 
 
-def schedule() -> None:
+@in_loop
+async def schedule() -> None:
     """Run each job at its time until stopped; only one process does so for a store at a time."""
-    run_async(_schedule())
-
-
-async def _schedule() -> None:
-    from souffleur.errors import StoreBusyError
     from souffleur.service.jobs import jobs_of
 
     async with find_owner() as owner:
@@ -118,18 +113,14 @@ async def _schedule() -> None:
         await stopping.wait()
 
 
-def worker() -> None:
+@in_loop
+async def worker() -> None:
     """Judge what hosts at the same Qdrant server record, until stopped; several may run.
 
     Users are shared out among all workers and hosts that judge. SIGTERM or an interrupt lets it
     finish what is being judged, for SOUFFLEUR_SHUTDOWN_TIMEOUT seconds.
     """
-    run_async(_work())
-
-
-async def _work() -> None:
     from souffleur.collector import spare_what_lasts
-    from souffleur.errors import SettingsError
     from souffleur.settings import load_settings
 
     settings = load_settings(judge=True)
@@ -149,8 +140,6 @@ async def _work() -> None:
 
 def retry(user: AnyUser = None) -> None:
     """Judge the turns that failed again, and those that wait; needs the model's endpoint."""
-    from souffleur.report.report import count
-
     tried, left, error = run_async(_retry(user))
     why = f" ({error})" if error else ""
     typer.echo(f"{tried - left} of {count(tried, 'turn')} judged, {left} not{why}")
@@ -159,7 +148,6 @@ def retry(user: AnyUser = None) -> None:
 
 async def _retry(user: str | None) -> tuple[int, int, str]:
     """Return how many turns were tried, how many are left, and why."""
-    from souffleur.errors import SettingsError
     from souffleur.settings import load_settings, need_model
 
     async with find_owner() as owner:
@@ -200,10 +188,8 @@ async def _judge_all(memory: "Memory") -> None:
         working.cancel()
 
 
-def print_run(result: "RunResult") -> None:
+def _print_run(result: "RunResult") -> None:
     """Print a row for each memory, then the sums and the cost."""
-    from souffleur.report.report import count
-
     columns = (
         ("user", lambda line: line.memory.user_id),
         ("op", lambda line: marked(f"[{_COLOURS.get(line.op, 'dim')}]{line.op}[/]")),
@@ -242,16 +228,12 @@ def _run_data(result: "RunResult") -> dict[str, Any]:
         **{name: getattr(result, name) for name in names},
         "began": result.options.now.isoformat(),
         "dry_run": result.options.dry_run,
-        "lines": [_line_data(line) for line in result.items],
-    }
-
-
-def _line_data(line: "RunItem") -> dict[str, Any]:
-    return {
-        "id": line.memory.id,
-        "user_id": line.memory.user_id,
-        "content": line.memory.content,
-        "op": line.op,
-        "reason": line.reason,
-        "trail": list(line.trail),
+        "lines": [
+            {
+                **{"id": line.memory.id, "user_id": line.memory.user_id},
+                **{"content": line.memory.content, "op": line.op},
+                **{"reason": line.reason, "trail": list(line.trail)},
+            }
+            for line in result.items
+        ],
     }

@@ -4,54 +4,44 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
-from souffleur.cli.console import print_json
-from souffleur.cli.memory import need_no_owner, open_memory, run_async, stop_on_signal
-from souffleur.cli.options import ME, AsJson, User
-from souffleur.cli.tables import show
+from souffleur.cli.command import Result, in_loop, listed, printed
+from souffleur.cli.memory import need_no_owner, open_memory, stop_on_signal
+from souffleur.cli.options import ME, Address, Port, User, flag, of_agent, of_user
+from souffleur.errors import NotFoundError, SettingsError
 
 if TYPE_CHECKING:
     import asyncio
 
     from souffleur.server.tokens import Token, TokenFile
-    from souffleur.settings import Settings
 
 LOOPBACK = "127.0.0.1"
 _SHOWN = 8
 """Characters of a hash that are shown as the id of its token."""
 
 
-def serve(
-    host: Annotated[str, typer.Option(help="The address to listen at.")] = LOOPBACK,
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")
-    ] = 8321,
+@in_loop
+async def serve(
+    host: Address = LOOPBACK,
+    port: Port = 8321,
     upstream: Annotated[
-        str | None,
-        typer.Option(help="URL of the model's endpoint for the proxy, then at /proxy/v1."),
+        str | None, Option(help="URL of the model's endpoint for the proxy, then at /proxy/v1.")
     ] = None,
     schedule: Annotated[
-        bool, typer.Option("--schedule/--no-schedule", help="Whether to run the jobs, too.")
+        bool, Option("--schedule/--no-schedule", help="Whether to run the jobs, too.")
     ] = True,
 ) -> None:
     """Serve the store to other programs over HTTP until stopped: docs/serving.md."""
-    from souffleur.errors import SettingsError
-
-    try:
-        import fastapi  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError:
-        raise SettingsError("serving needs more: pip install 'souffleur[serve]'") from None
-    run_async(_serve(host, port, upstream, schedule=schedule))
-
-
-async def _serve(host: str, port: int, upstream: str | None, *, schedule: bool) -> None:
     from souffleur.collector import spare_what_lasts
-    from souffleur.server.app import make_whole_app
-    from souffleur.server.listening import address, bind, listening
-    from souffleur.server.serving import check_exposure, owned
     from souffleur.settings import load_settings
 
+    try:
+        from souffleur.server.app import make_whole_app
+        from souffleur.server.listening import address, bind, listening
+        from souffleur.server.serving import check_exposure, owned
+    except ModuleNotFoundError as error:
+        raise _missing(error) from None
     chosen = {"upstream_url": upstream} if upstream else {}
     settings, tokens = load_settings(**chosen), _tokens()
     check_exposure(host, tokens)
@@ -68,21 +58,21 @@ async def _serve(host: str, port: int, upstream: str | None, *, schedule: bool) 
                 await stopping.wait()
 
 
-def token(
-    user: Annotated[str | None, typer.Option("--user", "-u", help="For this user alone.")] = None,
-    agent: Annotated[
-        str | None, typer.Option("--agent", "-a", help="For this persona, with any user.")
-    ] = None,
-    admin: Annotated[bool, typer.Option("--admin", help="For everything.")] = False,
-    label: Annotated[str, typer.Option(help="What it is for.")] = "",
-    revoke: Annotated[
-        str | None, typer.Option(help="Revoke the token whose id begins so; see the list.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Make a token for `souffleur serve`, which is shown once; without options, list them."""
-    from souffleur.errors import NotFoundError, SettingsError
+def _missing(error: ModuleNotFoundError) -> SettingsError:
+    return SettingsError(f"{error.name} is not installed: pip install 'souffleur[serve]'")
 
+
+@printed
+def token(
+    user: Annotated[str | None, of_user("For this user alone.")] = None,
+    agent: Annotated[str | None, of_agent("For this persona, with any user.")] = None,
+    admin: Annotated[bool, flag("--admin", "For everything.")] = False,
+    label: Annotated[str, Option(help="What it is for.")] = "",
+    revoke: Annotated[
+        str | None, Option(help="Revoke the token whose id begins so; see the list.")
+    ] = None,
+) -> Result:
+    """Make a token for `souffleur serve`, which is shown once; without options, list them."""
     tokens = _tokens()
     asked = [option for option in (user, agent, admin or None, revoke) if option is not None]
     if len(asked) > 1:
@@ -91,11 +81,11 @@ def token(
         gone = tokens.revoke(revoke)
         if not gone:
             raise NotFoundError(f"there is no token whose id begins with {revoke!r}")
-        _print_tokens(gone, as_json=as_json, title="revoked")
-    elif asked:
-        _print_secret(_make_token(tokens, user, agent, label), as_json=as_json)
-    else:
-        _print_tokens(tokens.tokens, as_json=as_json)
+        return _list_tokens(gone, title="revoked")
+    if not asked:
+        return _list_tokens(tokens.tokens)
+    secret = _make_token(tokens, user, agent, label)
+    return Result({"token": secret}, lambda: _print_secret(secret))
 
 
 def _make_token(tokens: "TokenFile", user: str | None, agent: str | None, label: str) -> str:
@@ -115,16 +105,13 @@ def _tokens() -> "TokenFile":
     return TokenFile(load_settings().tokens_file)
 
 
-def _print_secret(secret: str, *, as_json: bool) -> None:
+def _print_secret(secret: str) -> None:
     """Print a new token, alone on standard output."""
-    if as_json:
-        print_json({"token": secret})
-        return
     print(secret)
     print("it is stored nowhere and not shown again", file=sys.stderr)
 
 
-def _print_tokens(tokens: "list[Token]", *, as_json: bool, title: str = "") -> None:
+def _list_tokens(tokens: "list[Token]", *, title: str = "") -> Result:
     columns = (
         ("id", lambda one: one.digest[:_SHOWN]),
         ("for", lambda one: f"{one.role} {one.who}".strip()),
@@ -132,26 +119,23 @@ def _print_tokens(tokens: "list[Token]", *, as_json: bool, title: str = "") -> N
         ("label", lambda one: one.label),
     )
     empty = "there is no token: make one with --user, --agent or --admin"
-    show(tokens, columns, as_json=as_json, empty=empty, title=title)
+    return listed(tokens, columns, empty=empty, title=title)
 
 
-def proxy(
+@in_loop
+async def proxy(
     upstream: Annotated[
-        str | None,
-        typer.Option(help="URL of the endpoint behind it; default: SOUFFLEUR_UPSTREAM_URL."),
+        str | None, Option(help="URL of the endpoint behind it; default: SOUFFLEUR_UPSTREAM_URL.")
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = LOOPBACK,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: any free one.")] = 8788,
+    host: Address = LOOPBACK,
+    port: Port = 8788,
     user: Annotated[
-        str | None,
-        typer.Option("--user", "-u", help="The user of requests that name no user; default: me."),
+        str | None, of_user("The user of requests that name no user; default: me.")
     ] = None,
-    many_users: Annotated[
-        bool, typer.Option("--many-users", help="Refuse requests that name no user.")
-    ] = False,
+    many_users: Annotated[bool, flag("--many-users", "Refuse requests that name no user.")] = False,
 ) -> None:
     """Give a front end a memory: pass its requests on to a model, with what is remembered."""
-    from souffleur.errors import SettingsError
+    from souffleur.collector import spare_what_lasts
     from souffleur.settings import load_settings
 
     if user and many_users:
@@ -160,19 +144,12 @@ def proxy(
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value}
     if many_users:
         chosen["proxy_user"] = None
-    run_async(_proxy(load_settings(**chosen), host, port))
-
-
-async def _proxy(settings: "Settings", host: str, port: int) -> None:
-    from souffleur.collector import spare_what_lasts
-    from souffleur.errors import SettingsError
-
+    settings = load_settings(**chosen)
     try:
         from souffleur.proxy.app import check_served, serve as serve_proxy
         from souffleur.server.serving import owned
     except ModuleNotFoundError as error:
-        missing = f"{error.name} is not installed: pip install 'souffleur[serve]'"
-        raise SettingsError(missing) from None
+        raise _missing(error) from None
     check_served(settings, host)
     await need_no_owner()
     stopping = stop_on_signal()
@@ -181,25 +158,19 @@ async def _proxy(settings: "Settings", host: str, port: int) -> None:
         await serve_proxy(memory, settings, host, port, typer.echo, stopping)
 
 
-def mcp(
+@in_loop
+async def mcp(
     user: User = ME,
     any_user: Annotated[
-        bool, typer.Option("--any-user", help="Each call names its user, instead of --user.")
+        bool, flag("--any-user", "Each call names its user, instead of --user.")
     ] = False,
     agent: Annotated[
-        str | None,
-        typer.Option("--agent", help="The persona that asks; default: all that is known."),
+        str | None, Option("--agent", help="The persona that asks; default: all that is known.")
     ] = None,
-    http: Annotated[
-        bool, typer.Option("--http", help="Serve HTTP on this machine, instead of stdio.")
-    ] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port for --http.")] = 8322,
+    http: Annotated[bool, flag("--http", "Serve HTTP on this machine, instead of stdio.")] = False,
+    port: Port = 8322,
 ) -> None:
     """Serve the memory to MCP clients such as Claude Desktop and Cursor, until stopped."""
-    run_async(_mcp(None if any_user else user, agent, port if http else None))
-
-
-async def _mcp(user: str | None, agent: str | None, port: int | None) -> None:
     from souffleur.cli.shared_store import SharedStore
     from souffleur.collector import spare_what_lasts
     from souffleur.integrations.mcp import make_server
@@ -207,12 +178,12 @@ async def _mcp(user: str | None, agent: str | None, port: int | None) -> None:
     from souffleur.settings import load_settings
 
     async with SharedStore(load_settings()) as memory:
-        server = make_server(memory, user_id=user, agent_id=agent)
+        server = make_server(memory, user_id=None if any_user else user, agent_id=agent)
         spare_what_lasts()
-        if port is None:
-            await serve_stdio(server, stop_on_signal())
-        else:
+        if http:
             await _mcp_over_http(server, port, stop_on_signal())
+        else:
+            await serve_stdio(server, stop_on_signal())
 
 
 async def _mcp_over_http(server: Any, port: int, stopping: "asyncio.Event") -> None:

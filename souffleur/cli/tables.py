@@ -4,7 +4,7 @@ A table is a table in a wide terminal, stacked in a narrow one, and one line a r
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from rich import box
 from rich.cells import cell_len
@@ -13,9 +13,12 @@ from rich.markup import escape
 from rich.table import Column, Table
 from rich.text import Text
 
-from souffleur.cli.console import console, plain, print_json
+from souffleur.cli.console import console
 
 T = TypeVar("T")
+
+Columns = Sequence[tuple[str, Callable[[T], object]]]
+"""A header for each column, and a function that returns the cell of an item."""
 
 NARROW = 80
 """Columns of the terminal below which rows are stacked."""
@@ -25,31 +28,19 @@ CLOSING = frozenset("，。！？；：、）」』》〉】”’…—,.!?;:)]
 """Characters with which no line begins."""
 
 
-def show(
-    items: Sequence[T],
-    columns: Sequence[tuple[str, Callable[[T], object]]],
-    *,
-    as_json: bool = False,
-    empty: str = "",
-    title: str = "",
-    to_data: Callable[[T], Any] = plain,
-) -> None:
-    """Print a row for each item, or a list of JSON; if there are no items, the sentence `empty`.
+def show(items: Sequence[T], columns: Columns[T], *, empty: str = "", title: str = "") -> None:
+    """Print a row for each item; if there are no items, the sentence `empty`.
 
-    A column is a header and a function that returns the cell of an item. A `str` is shown as it
-    is, an `int` with separators on the right, and a `Text` with its styles.
+    A `str` in a cell is shown as it is, an `int` with separators on the right, and a `Text` with
+    its styles.
     """
-    if as_json:
-        print_json([to_data(one) for one in items])
-    elif items:
+    if items:
         print_table(to_table(items, columns, title))
     elif empty:
         console.print(f"[dim]{escape(empty)}[/dim]")
 
 
-def to_table(
-    items: Sequence[T], columns: Sequence[tuple[str, Callable[[T], object]]], title: str = ""
-) -> Table:
+def to_table(items: Sequence[T], columns: Columns[T], title: str = "") -> Table:
     """Return a table with a row for each item, see `show`."""
     rows = [[cell_of(one) for _, cell_of in columns] for one in items]
     numbers = [all(isinstance(row[place], int) for row in rows) for place in range(len(columns))]

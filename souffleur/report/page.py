@@ -16,6 +16,7 @@ from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.policy import COMPANION, Policy
 from souffleur.report import report
+from souffleur.report.phrases import count, duration
 from souffleur.report.quality import BIN, DAY, Quality
 from souffleur.times import to_minute
 
@@ -192,8 +193,8 @@ def to_html(
         due=by_day(quality.due_by_day, quality.at, zone),
         time=lambda moment: to_minute(moment, zone),
         split_commands=split_commands,
-        count=report.count,
-        duration=report.duration,
+        count=count,
+        duration=duration,
         outcome=report.outcome,
         spent=report.spent,
         MAX_ROWS=report.MAX_ROWS,

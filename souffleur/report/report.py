@@ -11,6 +11,7 @@ from typing import Any
 from souffleur.knowledge.memory import Due
 from souffleur.knowledge.store.runs.run_log import RunRecord
 from souffleur.knowledge.turn import TurnState
+from souffleur.report.phrases import count, duration
 from souffleur.report.quality import Quality
 
 MAX_ROWS = 50
@@ -65,35 +66,6 @@ def to_json(quality: Quality) -> dict[str, Any]:
     data = {one.name: _plain(getattr(quality, one.name)) for one in fields(quality)}
     data["runs"] = [run.model_dump(mode="json") for run in quality.runs]
     return {"health": {"state": str(state), "findings": findings}, **data}
-
-
-MEMORIES = ("memory", "memories")
-"""The noun of `count`, whose plural is irregular."""
-
-
-def count(number: int, one: str, several: str = "") -> str:
-    """Return a number with its noun.
-
-    >>> count(1, "turn"), count(1200, "turn"), count(2, "memory", "memories")
-    ('1 turn', '1,200 turns', '2 memories')
-    """
-    return f"{number:,} {one if number == 1 else several or one + 's'}"
-
-
-def duration(length: timedelta) -> str:
-    """Return a duration in words.
-
-    >>> [duration(timedelta(seconds=seconds)) for seconds in (0.04, 3.26, 125, 7205, 6e5)]
-    ['under 0.1 s', '3.3 s', '2 min 5 s', '2 h 0 min', '6 days']
-    """
-    seconds = length.total_seconds()
-    if seconds < 60:
-        return f"{seconds:.1f} s" if seconds >= 0.1 else "under 0.1 s"
-    minutes, rest = divmod(int(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    hours = minutes // 60
-    return f"{hours} h {minutes % 60} min" if hours < 48 else count(hours // 24, "day")
 
 
 def outcome(run: RunRecord) -> str:

@@ -12,8 +12,8 @@ from souffleur.knowledge.operation import Actor, ActorKind, Archive, Forget, Ver
 from souffleur.knowledge.proposals import lapse
 from souffleur.knowledge.store.erasing import TOMBSTONE_KEPT_FOR, find_purgeable, purge, purge_idle
 from souffleur.knowledge.store.runs import run_log
+from souffleur.report.phrases import count, duration
 from souffleur.report.quality import measure
-from souffleur.report.report import count, duration
 from souffleur.service.model_runs import REVIEWED_DUE
 from souffleur.service.run import RunItem, RunOptions, RunResult, item_for
 

@@ -253,7 +253,7 @@ def test_a_bad_dialogue_says_where(
     file = tmp_path / "bad.yaml"
     file.write_text(text)
     code, _, err = run("eval", "replay", str(file))
-    assert code == 1
+    assert code == 2
     assert str(file) in err
     assert message in err
 

@@ -224,7 +224,7 @@ def test_proposals_are_confirmed_and_rejected(run: Run, tmp_path: Path) -> None:
     assert data(run, "list", *ME)[0]["content"] == "Ann likes rum."
     assert data(run, "list", "--proposals") == []
     code, _, err = run("edit", left["id"], " ")
-    assert (code, "must not be blank" in err) == (1, True)
+    assert (code, "must not be blank" in err) == (2, True)
 
 
 @on_disk

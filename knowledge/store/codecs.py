@@ -82,7 +82,7 @@ def to_turn(point: Point) -> Turn:
 
 
 def masked_reader(withheld: AbstractSet[Group]) -> Callable[[Point], Turn]:
-    """Return what reads the turn of a point to be searched or shown: clipped, `withheld` masked.
+    """Return a reader of turns to search or show: it clips them and masks `withheld` data.
 
     It raises UnreadableError. While a point stays as it is, its words are masked once.
     """
@@ -121,7 +121,7 @@ def _derived(session: Session) -> Payload:
 
 
 def to_session(point: Point) -> Session:
-    """Return the session of a point, however its window is stored. Raises UnreadableError."""
+    """Return the session of a point, with its window in either form. Raises UnreadableError."""
     return read(point, Session)
 
 

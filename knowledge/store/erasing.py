@@ -43,14 +43,14 @@ TOMBSTONE_KEPT_FOR = timedelta(days=365)
 
 @dataclass(frozen=True)
 class Erased:
-    """What was erased: numbers, and no words."""
+    """The numbers of erased records; it holds no words."""
 
     user_id: str
-    """Whose it was."""
+    """The user whose records they were."""
     counts: dict[str, int]
     """The number of records by kind: memory, episode, portrait, turn, entry, …"""
     remarks: tuple[str, ...] = ()
-    """Where bytes stay, and until when; empty if they are nowhere in the store's files."""
+    """Where the bytes stay, and until when; empty if they are in no file of the store."""
 
 
 async def erase_user(memories: Collection, journal: Journal, user_id: str) -> Erased:
@@ -144,7 +144,7 @@ async def _resting_on(turn: Turn, mine: Iterable[Memory], journal: Journal) -> s
 def _repeating(
     turn: Turn, gone: Sequence[Memory], mine: Sequence[Memory], called: Sequence[str]
 ) -> list[Memory]:
-    """Return the episodes, portraits and merged memories that repeat what goes."""
+    """Return the episodes, portraits and merged memories that repeat what is erased."""
     ids = {one.id for one in gone}
     told = [one for one in gone if one.category not in NARRATIVE]
     own = unshared(
@@ -163,7 +163,7 @@ def _repeating(
 
 
 def _said(turn: Turn) -> list[str]:
-    """Return the messages of a turn that tell anything: a greeting is repeated by everything."""
+    """Return the messages of a turn with rare words; a greeting would be found everywhere."""
     return [text for text in (turn.user, turn.assistant) if has_rare_words(text)]
 
 
@@ -208,7 +208,7 @@ async def _empty_entries(
 
 
 def _cut(entry: LedgerEntry, reader: SubjectFinder) -> LedgerEntry:
-    """Return an entry that rests on other turns, without what its reasons tell of this one."""
+    """Return an entry that rests on other turns too, without the reasons that repeat this turn."""
     reasons = {name: getattr(entry, name) for name in ("reason", "detail")}
     left = {name: "" if reader.finds_or_may_find(text) else text for name, text in reasons.items()}
     details = reader.cut_any(entry.details)
@@ -237,7 +237,7 @@ def _without(memory: Memory, turn: Turn) -> Memory:
 
 
 def _named(category: object) -> str:
-    """Return what a memory of a category is called.
+    """Return the kind of a memory of a category.
 
     >>> _named("profile"), _named(Category.SKILL)
     ('portrait', 'memory')

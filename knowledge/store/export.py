@@ -5,8 +5,8 @@
     {"in": "journal", "id": …, "payload": {"type": …}}
     {"souffleur": "end", "counts": {…}, "again": […]}     the end: a file without it was cut
 
-What was written during the export comes once more, later in the file: of the records that the end
-names only the last one counts, and none if the last has no payload.
+A record that was written during the export comes once more, later in the file. Of the ids that the
+end names only the last line counts; if it has no payload, the record was deleted.
 """
 
 from codecs import BOM_UTF8
@@ -48,11 +48,11 @@ from souffleur.knowledge.turn import Turn, turn_point_id
 from souffleur.knowledge.undo import undo_id_of
 
 BEGIN = b'{"souffleur":'
-"""How the first and the last line begin, and no other."""
+"""The beginning of the first and the last line, and of no other line."""
 FORMAT = 1
 """Version of the lines; the schema of the records has its own."""
 MACHINERY = ("meta", "watermark", "lease", "arrivals", "user lease", "draft", "spending", "removal")
-"""Types of records by which a store is run: they stay, with what is just being removed."""
+"""Types of records that are never exported, as they only serve to run the store."""
 
 
 class ExportHead(Frozen):
@@ -98,8 +98,8 @@ async def export_lines(
 ) -> AsyncIterator[bytes]:
     """Yield an export, some lines at a time, while the store is used.
 
-    What is forgotten on request is left out, or has no words, though it could still be undone.
-    `user_id=None` means everybody. Nothing is yielded before it is known that there is something.
+    Records that were forgotten on request are left out, or have no words, although that could still
+    be undone. `user_id=None` means everybody. Raises before the first line if there is no record.
     Raises NotFoundError if there is nothing, InputError, StoreError.
     """
     made_with = await journal.meta() or {}
@@ -177,7 +177,7 @@ def _line(model: Frozen) -> bytes:
 
 
 _NO_LINE = (ValueError, KeyError, TypeError, AttributeError)
-"""What decoding something else may raise; ValueError also of JSON and UTF-8."""
+"""The errors that decoding another text may raise; ValueError also for JSON and UTF-8."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class Survey:
     head: ExportHead
     end: ExportEnd
     users: dict[str, Highest] = field(default_factory=dict)
-    """The users of the records; "" for records of nobody."""
+    """The users of the records, "" for records without a user, with their highest numbers."""
 
 
 def survey(file: Path) -> Survey:
@@ -299,7 +299,7 @@ def _note(users: dict[str, Highest], line: Line) -> None:
 
 
 def _id_of(record: object) -> str:
-    """Return the id that a record has by what it says of itself."""
+    """Return the id that follows from the contents of a record."""
     match record:
         case Turn():
             return turn_point_id(record.user_id, record.agent_id, record.session_id, record.turn_id)

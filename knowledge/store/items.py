@@ -1,7 +1,7 @@
 """Items: a host's own records, JSON under a namespace and a key, kept in the journal.
 
-They are no memories: nothing judges, whispers or fades them, and no entry of the ledger tells of
-them. They are in every backup, and go when their user is erased.
+They are no memories: they are never judged, whispered or faded, and the ledger has no entries on
+them. They are in every backup, and are deleted when their user is erased.
 """
 
 import json
@@ -84,7 +84,7 @@ class Items:
         self._embedder = embedder
 
     async def get(self, places: Sequence[Place]) -> dict[Place, Item]:
-        """Return the items at these places; those where nothing is are missing."""
+        """Return the items at these places; places without an item are left out."""
         points = await self._collection.get([place_id(*place) for place in places])
         return {(one.namespace, one.key): one for one in read_each(points, _READER)}
 
@@ -102,7 +102,7 @@ class Items:
             await self._collection.put(await self.points(kept))
 
     async def delete(self, places: Sequence[Place]) -> None:
-        """Delete items for good; places where nothing is are ignored."""
+        """Delete items for good; places without an item are ignored."""
         await self._collection.delete([place_id(*place) for place in places])
 
     async def within(self, folder: Namespace) -> list[Item]:
@@ -113,7 +113,7 @@ class Items:
     async def near(self, folder: Namespace, text: str, limit: int) -> list[tuple[Item, float]]:
         """Return the items as `within` that have texts, nearest first, with their cosines.
 
-        Of several texts of an item the nearest counts. Raises EmbedderError.
+        The nearest text of an item counts. Raises EmbedderError.
         """
         (vector,) = await self._embedder.embed_queries([_embeddable(text)])
         query = Search(vector, _below(folder), limit=limit, by_cues=True)
@@ -145,7 +145,7 @@ def place_id(namespace: Namespace, key: str) -> str:
 
 
 def to_json(value: object, *, strict: bool = False) -> str:
-    """Return a value as JSON. Raises InputError if it is none.
+    """Return a value as JSON. Raises InputError if it cannot be JSON.
 
     Records of former versions may hold NaN and the infinities, which `strict` refuses.
     """

@@ -58,7 +58,7 @@ class Journal:
     def __init__(self, collection: Collection, *, last_seq: int) -> None:
         self._alone = RLock()
         self.leases = UserLeases(collection, first_seq=last_seq)
-        """Who judges whom, on a store of several processes."""
+        """The leases under which processes judge users, on a store of several processes."""
         self._writing: Alone | Several = (
             Several(collection, self.leases, last_seq=last_seq)
             if collection.shared
@@ -112,22 +112,22 @@ class Journal:
     ) -> list[Turn]:
         """Return a user's turns that wait to be judged, in order: all, or the first `limit`.
 
-        Those up to the number `after` are left out. On a store of several processes, a turn that
-        was cut off while it was recorded is listed.
+        Turns up to the number `after` are left out. On a store of several processes, a turn whose
+        recording was cut off is added to the list of arrivals.
         """
         pending = TurnState.PENDING
         found = await self.turns(state=pending, user_id=user_id, limit=limit, after=after)
         return await self._writing.in_order(user_id, found)
 
     async def raise_numbers(self, user_id: str, *, turn: int, entry: int) -> None:
-        """Have what comes of a user be numbered after records that were made elsewhere.
+        """Give the next turns and entries of a user numbers after those of another store.
 
         Turns up to the number `turn` count as arrived.
         """
         await self._writing.raise_numbers(user_id, turn=turn, entry=entry)
 
     async def calling(self, call: Callable[[], T]) -> T:
-        """Call what asks the store without an event loop, in a thread if it takes long."""
+        """Call a function that asks the store directly, in a thread if that takes long."""
         return await self._writing.call(call)
 
     async def turn(self, point_id: str) -> Turn:
@@ -257,11 +257,11 @@ class Journal:
             self.tell(user_id)
 
     def read_anew(self) -> None:
-        """Look in the store again for verdicts that are not applied: others were written to it."""
+        """Forget which verdicts are applied: entries were written beside the journal."""
         self._writing.read_anew()
 
     def tell(self, user_id: str) -> None:
-        """Call what watches: something of a user has changed."""
+        """Tell the watchers that a record of a user has changed."""
         for seen in list(self._watchers.values()):
             seen(user_id)
 
@@ -270,7 +270,7 @@ class Journal:
         return any(one.payload["applied"] for one in await self.collection.get([entry_id]))
 
     def watch(self, seen: Callable[[str], None]) -> Callable[[], None]:
-        """Have `seen` called with the user of whatever is applied; return what ends that.
+        """Have `seen` called with the user of each applied verdict; return a function that ends it.
 
         It is called in the event loop that writes, must return at once and must not raise.
         """
@@ -289,8 +289,8 @@ class Journal:
     ) -> int:
         """Replace the words of entries that changed nothing (SKIPs and refusals) with `fields`.
 
-        Returns the number of entries. Each entry is found only once, so that a run costs only what
-        is due.
+        Returns the number of entries. Each entry is found only once, so that a run costs
+        no more than the entries that are due.
         """
         idle = (Is("type", "entry"), Is("labels", UNCHANGED), Between("at", high=before))
         wanted = Filter((*idle, *user_conditions(user_id)), (Is("gone", True),))

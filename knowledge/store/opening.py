@@ -1,4 +1,4 @@
-"""The store: where its two collections are, how they are opened, and what they were made with."""
+"""The place of a store, opening its two collections, and the settings it was made with."""
 
 from collections.abc import Awaitable, Callable, Sequence, Set as AbstractSet
 from contextlib import AsyncExitStack, nullcontext
@@ -251,7 +251,7 @@ async def _check_made_with(
 
 
 async def take_over(location: StoreLocation, embedder: Embedder) -> bool:
-    """Drop the vectors of a store if another embedder made them; return whether it was so.
+    """Drop the vectors of a store if another embedder made them; return whether it did.
 
     Nobody else may have the store open. May be killed at any moment, and done again. Raises
     StoreBusyError, StoreError, EmbedderError.
@@ -274,7 +274,7 @@ async def take_over(location: StoreLocation, embedder: Embedder) -> bool:
 
 
 async def _begin_reembedding(location: StoreLocation, name: str, dimension: int) -> bool:
-    """Note who takes over; return whether the store is another embedder's."""
+    """Note the embedder that takes over; return whether another one made the vectors."""
     stored = await stored_dimension(location, "journal") or dimension
     async with AsyncExitStack() as closing:
         journal = await _open_journal(location, stored, closing)

@@ -81,7 +81,7 @@ class Sessions:
         return await self._turns([entry.id for entry in session.window]) if session else []
 
     async def note_likely(self, turn: Turn, memory_ids: Sequence[str]) -> None:
-        """Keep with the session of a turn which memories will likely be needed next."""
+        """Note in the session of a turn the memories that will likely be needed next."""
         id = session_point_id(turn.user_id, turn.session_id, turn.sphere)
         likely = {"next_ids": tuple(memory_ids), "next_at": turn.at}
 
@@ -184,7 +184,7 @@ class Sessions:
         )
 
     async def settle_again(self, segment_ids: Sequence[str]) -> None:
-        """Take segments out of the queue whose episodes hold again as they were."""
+        """Take segments out of the queue whose former episodes are valid again."""
         waiting = [one for one in await self.get(segment_ids) if one.state is SegmentState.WAITING]
         done = {"state": SegmentState.WRITTEN}
         await self.save([one.model_copy(update=done) for one in waiting if one.episode_id])
@@ -280,7 +280,7 @@ class Sessions:
     async def _shorten(
         self, segment: Segment, turn: Turn, *, retell: bool, keep_episode: bool
     ) -> None:
-        """Take a turn out of a segment, and have what is left of it told anew."""
+        """Take a turn out of a segment, and have the other turns summarised again."""
         left = tuple(id for id in segment.turn_ids if id != turn.id)
         if not left:
             await self._collection.delete([segment.id])

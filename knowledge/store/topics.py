@@ -1,4 +1,4 @@
-"""An order to remove records for good: kept until it is carried out, and then a receipt."""
+"""Orders to remove records for good: each is kept until it is carried out, and then a receipt."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -64,7 +64,7 @@ class Stage(StrEnum):
 
 
 class Removal(Frozen):
-    """What is to be removed of one user; it holds the words until the records are gone."""
+    """An order to remove records of one user; it holds their words until they are gone."""
 
     id: str
     user_id: str
@@ -75,7 +75,7 @@ class Removal(Frozen):
     whole: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """The ids of records that go as a whole, by kind."""
     cut: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    """The ids of records that lose what tells of the subject, by kind."""
+    """The ids of records that lose the words about the subject, by kind."""
     retell: bool = False
     """Whether a model writes the episodes and portraits anew."""
 
@@ -90,12 +90,12 @@ class Removal(Frozen):
 
 @dataclass(frozen=True)
 class Forgotten:
-    """A receipt of what was removed: numbers and ids, and no words."""
+    """A receipt of removed records: numbers and ids, and no words."""
 
     id: str
     """The id of the ledger entry that keeps this receipt."""
     user_id: str
-    """Whose it was."""
+    """The user whose records they were."""
     at: AwareDatetime
     """When it was removed."""
     removed: dict[str, tuple[str, ...]]
@@ -103,7 +103,7 @@ class Forgotten:
     rewritten: dict[str, tuple[str, ...]]
     """The ids of records that lost the words in question, by kind."""
     remarks: tuple[str, ...] = ()
-    """Where bytes stay, and until when; empty if they are nowhere in the store's files."""
+    """Where the bytes stay, and until when; empty if they are in no file of the store."""
     counts: dict[str, int] = field(default_factory=dict)
     """The number of records, by kind."""
 
@@ -132,7 +132,7 @@ def make_order(
 
 
 def receipt(order: Removal) -> LedgerEntry:
-    """Return the ledger entry that tells what was removed, without its words."""
+    """Return the ledger entry that lists the removed records, without their words."""
     details = {"removed": _plain(order.whole), "rewritten": _plain(order.cut)}
     id = derive_id("receipt", order.id)
     return LedgerEntry(
@@ -182,14 +182,14 @@ def _plain(ids: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 _TAKEN_APART = frozenset(
     {"memory", "episode", "portrait", "entry", "proposal", "window", "segment"}
 )
-"""Kinds of which more than a field is cut, or none."""
+"""Kinds of records that `_cut_others` does not cut field by field."""
 _READERS: Mapping[str, Callable[[Point], Any]] = {
     "entry": to_entry,
     "turn": to_turn,
     "session": to_session,
     "segment": to_segment,
 }
-"""What is decoded of the journal, by type."""
+"""The reader of each type of journal record that is decoded."""
 
 
 class Removals:
@@ -207,7 +207,7 @@ class Removals:
     async def trace(
         self, user_id: str, topic: str, near: Mapping[str, str], called: Sequence[str] = ()
     ) -> list[Trace]:
-        """Return what tells of a topic, and of these memories, each with why it is meant.
+        """Return the records about a topic, and about these memories, each with the reason.
 
         `called` are the names of the user and the persona.
         """
@@ -215,7 +215,7 @@ class Removals:
         return await asyncio.to_thread(find_traces, held, topic, near, called)
 
     async def holdings(self, user_id: str) -> StoredRecords:
-        """Return everything that is kept of a user."""
+        """Return all records of a user."""
         mine = Filter((Is("user_id", check_id(user_id)),))
         found: dict[str, list[Any]] = {name: [] for name in _READERS}
         others: list[Point] = []
@@ -237,14 +237,14 @@ class Removals:
         )
 
     async def begin(self, order: Removal) -> None:
-        """Write an order durably; from then on it is carried out, whoever dies."""
+        """Write an order durably; from then on it is carried out, even after a crash."""
         await self._journal.collection.put([order_point(order)])
         await self._journal.collection.flush()
 
     async def subject(
         self, user_id: str, topic: str, traces: Sequence[Trace], called: Sequence[str] = ()
     ) -> Subject:
-        """Return the words by which what is to go is recognised."""
+        """Return the words by which the records to remove are recognised."""
         mine = Filter((Is("user_id", user_id),))
         every = await read_matching(self._memories, mine, to_memory)
         ids = {trace.id for trace in traces if trace.whole}
@@ -272,7 +272,7 @@ class Removals:
         self._embedder.forget_texts()
 
     async def sweep(self, order: Removal) -> None:
-        """Remove what a model has replaced by what it wrote anew; cut that, should it tell, too."""
+        """Remove the texts that a model has rewritten, and cut the new texts if they tell of it."""
         reader = SubjectFinder(order.subject)
         held = await self.holdings(order.user_id)
         cut = order.cut_ids("episode", "portrait")
@@ -302,7 +302,7 @@ class Removals:
         await self._journal.collection.delete([order.id])
 
     async def _empty(self, order: Removal, reader: SubjectFinder, gone: Sequence[str]) -> None:
-        """Erase words in the ledger: of the entries listed, and of those on what goes."""
+        """Erase the words of the listed ledger entries, and of entries on removed memories."""
         named = {one.id: one for one in await self._journal.get_entries(_entries_of(order))}
         for memory_id in gone:
             found = await self._journal.entries(order.user_id, memory_id=memory_id)
@@ -317,7 +317,7 @@ class Removals:
                 await self._cut(one, reader)
 
     async def _cut(self, memory: Memory, reader: SubjectFinder) -> None:
-        """Cut a memory; one of which nothing is left goes."""
+        """Cut a memory; delete it if nothing is left of it."""
         left = reader.cut_memory(memory)
         if left == memory:
             return

@@ -1,4 +1,4 @@
-"""What a turn changes in its session as it is recorded."""
+"""Recording a turn: the session that it joins, and the segments that leave the window."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ SessionChange = Callable[[Session], tuple[Session, list[Segment]] | None]
 
 @dataclass(frozen=True)
 class Scene:
-    """What the store has where a turn is to be recorded."""
+    """A turn that is to be recorded, with the turn and the session that are stored."""
 
     turn: Turn
     """The turn with its digest and sphere."""
@@ -34,7 +34,7 @@ class Scene:
     """The turn as it is stored."""
     session: Session | None
     unwanted: bool = False
-    """Whether its user wants no turn to be stored, or it takes back what was never stored."""
+    """Whether its user wants no turn to be stored, or it empties a turn that was never stored."""
 
     @property
     def session_id(self) -> str:
@@ -78,7 +78,7 @@ def ids_around(turn: Turn) -> list[str]:
 
 
 def scene_of(turn: Turn, found: Mapping[str, Point]) -> Scene:
-    """Return what of these points is there for a turn."""
+    """Return the scene of a turn from the points that were found."""
     card = persona_id(turn.agent_id)
     old = to_turn(found[turn.id]) if turn.id in found else None
     current = to_persona(found[card]).sphere if card in found else COMMON
@@ -94,7 +94,7 @@ def scene_of(turn: Turn, found: Mapping[str, Point]) -> Scene:
 def recorded(
     scene: Scene, seq: int, rule: WindowRule, new_session: NewSession
 ) -> tuple[Turn, Session, list[Segment]]:
-    """Return the turn with the number that it has if it is new, its session, and what leaves it."""
+    """Return the numbered turn, its session, and the segments that leave the window."""
     turn, old = scene.turn, scene.old
     session = scene.session or new_session(turn)
     if old is None:

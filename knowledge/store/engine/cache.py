@@ -33,13 +33,13 @@ from souffleur.knowledge.store.engine.collection import (
 from souffleur.knowledge.store.engine.memo import USERS_KEPT, Kept, Memo, Reading
 
 MORE = 20
-"""Number of points that a list has in reserve for those whose time is over."""
+"""Number of spare points of a list, to replace points whose time is over."""
 HOUR = timedelta(hours=1)
 MANY = 5_000
-"""Points of a user from which the engine is asked for half as many more, and tests little."""
+"""Number of a user's points from which the engine tests fewer conditions and finds spare hits."""
 EVERYTHING = Filter()
 FEW = 8
-"""Number of hits in reserve for those whose time is over."""
+"""Number of spare hits, to replace hits whose time is over."""
 USUAL = ("state",)
 """Fields whose value is the same for nearly all points that are searched."""
 STAMP = ("revision", "written_by")
@@ -48,7 +48,7 @@ STAMP = ("revision", "written_by")
 
 @dataclass(frozen=True)
 class _Question:
-    """What one caller waits for: the hits of queries, or points by their ids."""
+    """The question of one caller: queries whose hits, or ids whose points it waits for."""
 
     queries: Sequence[Search | Listing]
     ids: Sequence[str]
@@ -58,14 +58,14 @@ class _Question:
 class CachedCollection:
     """The reading side of a collection; every write raises StoreError.
 
-    What it returns is as the collection itself would, except that what another process has changed
-    on a server may be `memo.SHARED_LIFE` seconds old.
+    It returns what the collection itself would return. Only changes by another process on a server
+    may be missing for `memo.SHARED_LIFE` seconds.
     """
 
     def __init__(self, collection: Collection) -> None:
         self.schema = collection.schema
         self.trouble = ""
-        """Empty: the collection itself knows what its writes are in for."""
+        """Always empty; the wrapped collection reports trouble with writes."""
         self.changes = collection.changes
         self.shared = collection.shared
         self.memo: Memo = collection.memo
@@ -74,7 +74,7 @@ class CachedCollection:
         self._waiting: dict[asyncio.AbstractEventLoop, list[_Question]] = {}
         self._answering: set[asyncio.Task[None]] = set()
         self._strict: set[str] = set()
-        """Users of whom so many points fail the usual tests that the engine does them all."""
+        """Users of whom the engine tests all conditions, as too many of their points fail."""
 
     def get_now(self, ids: Sequence[str]) -> list[Point]:
         """Return the existing points in the order of `ids`, without vectors or an event loop."""
@@ -110,7 +110,7 @@ class CachedCollection:
         return page[:limit], following
 
     async def _page(self, filter: Filter, limit: int, order: Order | None) -> list[Point]:
-        """Return the first points: from the list as it is at any time, if that is short enough."""
+        """Return the first points, from the list without conditions on time if it suffices."""
         lasting, within, ended = _split(filter, order)
         if lasting is None:
             return await self._list(Listing(filter, limit, order))
@@ -255,7 +255,7 @@ class CachedCollection:
     ) -> tuple[list[list[Hit]], dict[str, Point]]:
         """Return the hits that are wanted, and by id their points and those that are named.
 
-        Those in reserve are read only as far as hits before them do not meet what was left out.
+        Spare hits are read only to replace hits that fail the conditions that were left out.
         """
         points: dict[str, Point] = {}
         unfit: dict[int, set[str]] = {id(one.left_out): set() for one in broad}
@@ -305,7 +305,7 @@ class CachedCollection:
         return found[: len(asked)]
 
     def _broadened(self, queries: Sequence[Search | Listing]) -> "list[_Broad]":
-        """Return queries without what the engine need not test, as few points fail to meet it.
+        """Return queries without the conditions that nearly all points meet.
 
         The time that a test takes grows with the points of a user, not with the hits.
         """
@@ -329,7 +329,7 @@ class CachedCollection:
         return found
 
     def _broader(self, query: Search) -> tuple[Filter, Filter] | None:
-        """Return a broader filter, and what is left out of it; `None` if it stays as it is."""
+        """Return a broader filter and the conditions it leaves out; `None` if it stays the same."""
         owner, filter = _owner_of(query), query.filter
         if owner is None or owner in self._strict:
             return None
@@ -345,7 +345,7 @@ class CachedCollection:
         return Filter(must, must_not), Filter(usual, seldom)
 
     def _probes(self, queries: Sequence[Search | Listing]) -> dict[str, Search]:
-        """Return a query by the cues of each user of whom it is not known whether there are any."""
+        """Return a query by cues for each user who is not known to have cues or none."""
         probes: dict[str, Search] = {}
         for query in queries:
             if isinstance(query, Listing) or isinstance(query.vector, Sparse):
@@ -361,9 +361,9 @@ class CachedCollection:
     ) -> tuple[dict[int, Filter], list[Listing]]:
         """Return by their identity filters without conditions that all points of their user meet.
 
-        These are alternatives, which take the engine as long as all other conditions of a search
-        together, what is usual and, in a store with many points, that they are this user's. Of what
-        is not known, the second result asks for a point that does not meet it.
+        These conditions are alternatives (as slow for the engine as all other conditions together),
+        the usual ones and, in a store with many points, the user's id. For conditions that are not
+        known, the second result asks for a point that does not meet them.
         """
         lighter: dict[int, Filter] = {}
         exceptions: dict[Listing, None] = {}
@@ -388,14 +388,14 @@ class CachedCollection:
         return lighter, list(exceptions)
 
     def _finds_nothing(self, query: Search | Listing) -> bool:
-        """Return whether a query compares with cues, and its user has none."""
+        """Return whether a query compares with cues and its user has no cues."""
         user_id = _cues_of(query)
         return user_id is not None and self.memo.has_cues(user_id) is False
 
     async def _points(
         self, ids: Iterable[str], reading: Reading, stamps: dict[str, Payload] | None = None
     ) -> dict[str, Point]:
-        """Return the points by id; `stamps` are the fields in which they were just seen."""
+        """Return the points by id; `stamps` are their fields as the engine just returned them."""
         known: dict[str, Point | None] = {}
         missing = []
         kept_now, alone = self.memo.find_each(dict.fromkeys(ids)), self.memo.life is None
@@ -420,19 +420,19 @@ class CachedCollection:
 
 @dataclass(frozen=True)
 class _Broad:
-    """A query as the engine is asked, which may find more than is wanted."""
+    """A query as it is sent to the engine, which may find more than is wanted."""
 
     query: Search | Listing
     wanted: Search | Listing
     left_out: Filter = EVERYTHING
 
     def may_lack(self, kept: Sequence[Hit]) -> int:
-        """Return how many hits there could be beside these if the engine has found more."""
+        """Return how many hits may be missing beside these."""
         return 0 if self.query is self.wanted else self.wanted.limit - len(kept)
 
 
 def _failing(left_out: Filter, points: Mapping[str, Point]) -> set[str]:
-    """Return the ids of those points that do not meet what was left out of a query."""
+    """Return the ids of the points that fail the conditions left out of a query."""
     failing = set()
     for one in left_out.must:
         failing |= {id for id, point in points.items() if not meets(one, point.payload)}
@@ -446,7 +446,7 @@ def _failing(left_out: Filter, points: Mapping[str, Point]) -> set[str]:
 
 
 def _whole(hits: Sequence[Hit], points: Mapping[str, Point], without: Some[str]) -> list[Hit]:
-    """Return the hits that are among the points, with whole ones."""
+    """Return the hits with their whole points, without hits whose point is missing."""
     found = [Hit(points[one.id], score) for one, score in hits if one.id in points]
     return [hit for hit in found if hit.point.id not in without] if without else found
 
@@ -454,7 +454,7 @@ def _whole(hits: Sequence[Hit], points: Mapping[str, Point], without: Some[str])
 def _asked(
     query: Search | Listing, fields: tuple[str, ...], lighter: Mapping[int, Filter]
 ) -> Search | Listing:
-    """Return a query as the engine is asked: for these fields, by lighter filters."""
+    """Return a query as it is sent to the engine: for these fields, by lighter filters."""
     if isinstance(query, Listing) or not lighter:
         return replace(query, fields=fields)
     within = query.idf_within and lighter.get(id(query.idf_within), query.idf_within)
@@ -469,7 +469,7 @@ def _is_usual(condition: Condition) -> bool:
 
 @lru_cache(maxsize=2 * USERS_KEPT)
 def _exceptions(must: tuple[Condition, ...], owner: str, many: bool) -> tuple[Listing | None, ...]:
-    """Return of each condition what asks for a point that does not meet it, if hardly any does."""
+    """Return for each condition that nearly all points meet a listing of one that fails it."""
     if not owner:
         return (None,) * len(must)
     return tuple(
@@ -481,13 +481,13 @@ def _exceptions(must: tuple[Condition, ...], owner: str, many: bool) -> tuple[Li
 
 
 def _others(owner: str, condition: Condition) -> Listing:
-    """Return what asks for a point of a user that does not meet a condition, or of another user."""
+    """Return a listing of one point of a user, or of another user, that fails a condition."""
     among = () if _is_theirs(condition, owner) else (Is("user_id", owner),)
     return Listing(Filter(among, (condition,)), 1)
 
 
 def _is_theirs(condition: Condition, owner: str) -> bool:
-    """Return whether exactly a user's points meet a condition."""
+    """Return whether a condition selects exactly the points of a user."""
     return condition == Is("user_id", owner)
 
 
@@ -499,10 +499,10 @@ def _owner_of(query: Search | Listing) -> str | None:
 def _split(
     filter: Filter, order: Order | None
 ) -> tuple[Filter | None, list[Between], list[Between]]:
-    """Return a filter that holds at any time, what selects points by time, and what excludes them.
+    """Return a filter without times, the conditions that select by time, and those that exclude.
 
-    What selects by the key of the order, as the plans for these days, is put wider, so that it is
-    the same for an hour; the filter is `None` if something else selects by time.
+    A range of the order's key, as for the plans of these days, is widened to full hours, so that
+    it stays the same for an hour. The filter is `None` if another condition selects by time.
     """
     within = [one for one in filter.must if _is_moment(one)]
     ended = [one for one in filter.must_not if _is_moment(one)]
@@ -536,7 +536,7 @@ def _is_moment(condition: Condition) -> TypeGuard[Between]:
 
 
 def _is_asked_once(filter: Filter) -> bool:
-    """Return whether it depends on the time of asking, or on a turn, and is never asked again."""
+    """Return whether a filter depends on the present time or on a turn, and so never recurs."""
     return any(
         (_is_moment(one) and not (_is_full_hour(one.low) and _is_full_hour(one.high)))
         or (isinstance(one, Between) and isinstance(one.high, int))

@@ -72,10 +72,10 @@ T = TypeVar("T")
 
 
 async def carry_through(work: Awaitable[T]) -> T:
-    """Return the result of work; who is cancelled meanwhile ends once the work has ended.
+    """Return the result of work; a caller that is cancelled meanwhile ends when the work has ended.
 
-    A write in a thread cannot be called back: if the task were over before, it could reach the
-    server after what is done next, such as erasing the user.
+    A write in a thread cannot be called back: if the task ended before it, the write could reach
+    the server after later work, such as erasing the user.
     """
     begun = asyncio.ensure_future(work)
     try:
@@ -141,7 +141,7 @@ class Collection(Protocol):
     changes: Changes
     """Tells which points this process writes."""
     memo: Memo
-    """What readers remember of it; every write drops what it may change."""
+    """The answers that readers remember; every write drops those that it may change."""
     shared: bool
     """Whether other processes may write to it, and a call may take as long as a network does."""
 
@@ -249,8 +249,8 @@ class Collection(Protocol):
     async def compact(self) -> str:
         """Rewrite the files so that nothing deleted is left in them; it may be used meanwhile.
 
-        Only one may work at a time. Returns an empty text, or if the engine does not let itself be
-        told, where the bytes of what is deleted stay, and until when.
+        Only one may work at a time. Returns an empty text; or, if the engine cannot be told to
+        compact, a sentence on where the deleted bytes stay, and until when.
         """
         ...
 
@@ -284,7 +284,7 @@ def watched(collection: Collection, watch: Watch) -> Collection:
 
 
 class _Watched:
-    """Has whatever the collection has."""
+    """A collection whose methods are wrapped when they are first used."""
 
     def __init__(self, collection: Collection, watch: Watch) -> None:
         self._collection = collection

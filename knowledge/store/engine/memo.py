@@ -1,4 +1,4 @@
-"""What readers remember of a collection: points, counts, short lists, until they are written."""
+"""Memory of a collection for readers: points, counts and short lists, until they are written."""
 
 import marshal
 from collections import OrderedDict
@@ -61,7 +61,7 @@ class PackedPoints:
         return id in self._packed
 
     def find(self, id: str) -> Kept | None:
-        """Return what is known of an id; `None` if nothing is."""
+        """Return the remembered point of an id; `None` if nothing is known of it."""
         found = self._packed.get(id)
         if found is None:
             return None
@@ -74,14 +74,14 @@ class PackedPoints:
         return Kept(None, at) if packed is None else self._decode(id, marshal.loads(packed), at)
 
     def keep(self, id: str, point: Point | None, at: float) -> Point | None:
-        """Remember a point, or that there is none; return it as it will be found."""
+        """Remember a point, or that the id has no point; return it as `find` will."""
         self.drop(id)
         self._packed[id] = (None if point is None else marshal.dumps(point.payload), at)
         shorten(self._packed, POINTS_KEPT)
         return None if point is None else self._decode(id, point.payload, at).point
 
     def drop(self, id: str) -> None:
-        """Forget what is known of an id."""
+        """Forget the point of an id."""
         self._packed.pop(id, None)
         self._decoded.pop(id, None)
 
@@ -92,7 +92,7 @@ class PackedPoints:
 
 
 def shorten(kept: OrderedDict[Any, Any], most: int) -> None:
-    """Drop the first entries until so many are left."""
+    """Drop the first entries until at most `most` are left."""
     while len(kept) > most:
         kept.popitem(last=False)
 
@@ -105,19 +105,19 @@ USERS_KEPT = 1024
 FILTERS_KEPT = 64
 """Number of counts and of lists of one user; one who talks needs about ten."""
 MADE_OF = 4096
-"""Number of points of which all that readers made is remembered."""
+"""Number of points whose derived values are remembered."""
 PUT_KEPT = 1024
 """Number of points that were put of which their user and type are remembered: a turn that is new
 changes four times more until it is judged and embedded."""
 SHAPES_KEPT = 256
 """Number of questions that are remembered for being asked of several users."""
 SHARED_LIFE = 2.0
-"""Seconds for which what another process may have changed is believed."""
+"""Seconds for which a value is believed that another process may have changed."""
 
 
 @dataclass(frozen=True)
 class Write:
-    """What one write may change."""
+    """One write: the points and fields that it may change."""
 
     ids: frozenset[str]
     points: "tuple[Point, ...] | None" = None
@@ -125,7 +125,7 @@ class Write:
     fields: frozenset[str] | None = None
     """The fields that change; `None` means all of them."""
     lasting: "tuple[Payload, ...] | None" = None
-    """What lasts of the points; `None` if that is not known of all of them."""
+    """The lasting fields of the points; `None` if they are not known for all of them."""
 
     @property
     def owners(self) -> set[str] | None:
@@ -133,7 +133,7 @@ class Write:
         return None if self.lasting is None else {"", *map(_user_of, self.lasting)}
 
     def of(self, owner: str) -> "Write":
-        """Return what it writes of one user; all of it for ""."""
+        """Return the part that concerns one user; all of it for ""."""
         if self.lasting is None or not owner:
             return self
         mine = tuple(one for one in self.lasting if _user_of(one) == owner)
@@ -171,7 +171,7 @@ class Write:
 
 @dataclass
 class Reading:
-    """A read under way, and what was written meanwhile, which it may not remember."""
+    """A read under way, with the writes since it began: their results may not be remembered."""
 
     ids: set[str] = field(default_factory=set)
     writes: list[Write] = field(default_factory=list)
@@ -179,7 +179,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Made:
-    """What a reader made of the points of some users."""
+    """A value that a reader derived from the points of some users."""
 
     value: Any
     size: int
@@ -206,7 +206,7 @@ class Memo:
         self._clock = clock
         self._points = PackedPoints()
         self._put: OrderedDict[str, Payload] = OrderedDict()
-        """What lasts of the points that were put last."""
+        """The lasting fields of the points that were put last."""
         self._counts: _ByUser[Filter, tuple[int, float]] = _ByUser()
         self._lists: _ByUser[Listing, tuple[tuple[str, ...], float]] = _ByUser()
         self._cued: OrderedDict[str, tuple[bool, float]] = OrderedDict()
@@ -215,9 +215,9 @@ class Memo:
         self._keys: set[str] = set()
         """Fields on which any count or list has depended."""
         self._made: OrderedDict[str, dict[Hashable, Made]] = OrderedDict()
-        """What readers made, by the first of the users whose points it was made of."""
+        """Derived values, by the first of the users whose points they were made of."""
         self._also: set[str] = set()
-        """All other users whose points anything was made of."""
+        """All other users whose points a value was made of."""
         self._held = 0
         """Number of points that all of `_made` holds."""
         self._numbers = numbers(1)
@@ -235,7 +235,7 @@ class Memo:
         points: "Sequence[Point] | None" = None,
         fields: Iterable[str] | None = None,
     ) -> Iterator[None]:
-        """Drop what a write may change: before it, and after it, also if it fails."""
+        """Drop the answers that a write may change, before and after it, also if it fails."""
         named = frozenset(ids if points is None else (point.id for point in points))
         changed = None if fields is None else frozenset(fields)
         if points is None:
@@ -265,17 +265,17 @@ class Memo:
                 self._readings = [one for one in self._readings if one is not begun]
 
     def find(self, id: str) -> Kept | None:
-        """Return what is known of an id, however old; `None` if nothing is."""
+        """Return the remembered point of an id, however old; `None` if nothing is known of it."""
         with self._alone:
             return self._points.find(id)
 
     def find_each(self, ids: Iterable[str]) -> dict[str, Kept | None]:
-        """Return what is known of each of these ids, however old."""
+        """Return the remembered point of each of these ids, however old."""
         with self._alone:
             return {id: self._points.find(id) for id in ids}
 
     def find_all(self, ids: Sequence[str]) -> "list[Point] | None":
-        """Return the points with these ids, if all that is known of them is believed."""
+        """Return the points with these ids, if all of them are remembered and fresh."""
         with self._alone:
             if not all(id in self._points for id in ids):
                 return None
@@ -285,7 +285,7 @@ class Memo:
             return [one.point for one in known if one.point is not None]
 
     def is_fresh(self, at: float) -> bool:
-        """Return whether what was read then is still believed."""
+        """Return whether a value that was read at that time is still believed."""
         return self.life is None or self._clock() - at < self.life
 
     def keep(self, id: str, point: "Point | None", reading: Reading) -> "Point | None":
@@ -302,7 +302,7 @@ class Memo:
             return count if self.is_fresh(at) else None
 
     def largest_count(self, owner: str) -> int:
-        """Return the highest number that is known of points of a user; 0 if none is."""
+        """Return the highest known count of a user's points; 0 if no count is known."""
         with self._alone:
             return max((count for count, _ in self._counts.all_of(owner)), default=0)
 
@@ -343,12 +343,12 @@ class Memo:
                 shorten(self._cued, USERS_KEPT)
 
     def versions(self, owners: Sequence[str]) -> tuple[int, ...]:
-        """Return a number for each user that changes before and after each write of theirs."""
+        """Return each user's version, which every write raises."""
         with self._alone:
             return self._versions_of(owners)
 
     def find_made(self, owner: str, key: Hashable) -> Any:
-        """Return what was made of a user's points, unless any was written; `None` if nothing."""
+        """Return the value derived from a user's points; `None` if a point was written since."""
         with self._alone:
             made = self._made.get(owner, {}).get(key)
             if made is None:
@@ -360,7 +360,7 @@ class Memo:
     def keep_made(
         self, owners: Sequence[str], key: Hashable, value: Any, size: int, since: tuple[int, ...]
     ) -> None:
-        """Remember what was made of points of these users, unless any was written meanwhile.
+        """Remember a value made of points of these users, unless a point was written meanwhile.
 
         `since` are the versions of the users when it was begun, `size` is the number of points. It
         is dropped when one of them is written by this process.
@@ -384,7 +384,7 @@ class Memo:
         self._held -= sum(made.size for made in self._made.pop(owner, {}).values())
 
     def _lasting_of(self, ids: Iterable[str], fields: Some[str]) -> tuple[Payload, ...] | None:
-        """Return what lasts of each point of which these fields are written, if it is known."""
+        """Return the lasting fields of each point that is written, if they are known."""
         found = []
         with self._alone:
             if not set(LASTING).isdisjoint(fields):  # a draft becomes an entry
@@ -402,7 +402,7 @@ class Memo:
         return tuple(found)
 
     def _renew(self, owners: set[str] | None) -> None:
-        """Give new versions to these users, or to all, and drop what was made of their points."""
+        """Give new versions to these users, or to all, and drop the values made of their points."""
         for owner in owners or ():
             self._versions[owner] = next(self._numbers)
             self._versions.move_to_end(owner)
@@ -422,9 +422,9 @@ class Memo:
         return write.reorders(listing, ids, last.point.payload if last and last.point else None)
 
     def _drop(self, write: Write, *, since: int | None = None) -> int:
-        """Drop what a write may change; return how many answers were kept up to now.
+        """Drop the answers that a write may change; return how many were kept up to now.
 
-        If it was dropped when so many were, only what was kept `since` then is looked at.
+        If no answer was kept `since` that number, there is nothing to drop.
         """
         with self._alone:
             self._renew(write.owners)
@@ -530,7 +530,7 @@ class KeptUntil:
     """The answer to one question, kept if this process alone writes to the store."""
 
     def __init__(self, memo: Memo, owners: Sequence[str], asked: Hashable, now: datetime) -> None:
-        """`owners` are the users whose points it is made of; `asked` tells it from others."""
+        """`owners` are the users whose points the answer is made of; `asked` is the question."""
         self._memo = memo if memo.life is None else None
         self._owners = tuple(owners)
         self._asked = asked
@@ -538,14 +538,14 @@ class KeptUntil:
         self._versions = memo.versions(self._owners)
 
     def find(self) -> Any:
-        """Return what was made and holds at this moment; `None` if nothing does."""
+        """Return the answer if it holds at this moment, else `None`."""
         kept = self._memo and self._memo.find_made(self._owners[0], self._asked)
         if not isinstance(kept, _Kept) or not kept.since <= self._now < kept.until:
             return None
         return kept.value
 
     def keep(self, value: Any, size: int, until: datetime) -> None:
-        """Keep what was made of `size` points since this was begun; a caller must not change it."""
+        """Keep the answer, made of `size` points; a caller must not change it."""
         if self._memo and until > self._now:
             kept = _Kept(value, self._now, until)
             self._memo.keep_made(self._owners, self._asked, kept, size, self._versions)

@@ -93,7 +93,7 @@ class UserLease(Frozen):
 
 @dataclass(frozen=True)
 class Fence:
-    """On whose behalf a task works, and by which taking of the lease."""
+    """The user for whom a task works, and the number of the lease under which it does."""
 
     user_id: str
     number: int
@@ -123,7 +123,7 @@ def lease_point(lease: UserLease, by: str, *, first_seq: int = 0) -> Point:
 
 
 MAX_ATTEMPTS = 50
-"""Maximum attempts at a write that others get ahead of, before the store counts as in trouble."""
+"""Maximum attempts at a write that other processes get ahead of, before it raises StoreError."""
 
 Change = Callable[[UserLease], UserLease | None]
 

@@ -31,7 +31,7 @@ from souffleur.knowledge.store.turns import (
 from souffleur.knowledge.turn import Turn
 
 MAX_ATTEMPTS = 100
-"""Maximum attempts at a write that others get ahead of, before the store counts as in trouble."""
+"""Maximum attempts at a write that other processes get ahead of, before it raises StoreError."""
 
 SEGMENTS_LOOKED_AT = 50
 """Number of segments that are looked through for a turn that has left its window unlisted."""
@@ -47,7 +47,7 @@ class Recorder:
         self._first_seq = first_seq
 
     def record(self, turn: Turn, rule: WindowRule) -> Turn | None:
-        """Write a turn as `Journal.record` does; a turn that is there and not listed is listed.
+        """Write a turn as `Journal.record` does; add a stored turn that the list of arrivals lacks.
 
         The turn, its window and the list of the user's turns are one request.
         """

@@ -68,7 +68,7 @@ class Several:
         await self._leases.raise_number(user_id, entry)
 
     async def call(self, work: Callable[[], T]) -> T:
-        """Call work in a thread, as a server takes long; who is cancelled waits until it ends."""
+        """Call work in a thread, as a server takes long; a cancelled caller waits for its end."""
         return await carry_through(asyncio.to_thread(work))
 
     async def write(self, entries: Sequence[LedgerEntry]) -> None:

@@ -1,7 +1,7 @@
-"""Spending: how much was asked of models on a day, by everybody and by each user.
+"""Spending: the calls of models on a day and their cost, for all users and for each user.
 
-Kept in the journal's collection, and only the revision that was read is overwritten: what several
-processes spend is added up.
+A record is only overwritten at the revision that was read, so the spending of several processes
+adds up.
 """
 
 from datetime import datetime, timedelta
@@ -18,11 +18,11 @@ from souffleur.knowledge.store.runs.watermarks import save
 
 KEPT_FOR = timedelta(days=31)
 EVERY_USER = ""
-"""The user id of what was spent for all users together."""
+"""The user id of the record for all users together."""
 
 
 class Spending(Frozen):
-    """What was spent for a user on a day."""
+    """The spending for one user on one day."""
 
     type: ClassVar = "spending"
 
@@ -41,13 +41,13 @@ class Spending(Frozen):
         return derive_id(self.type, self.at.isoformat(), self.user_id)
 
     def plus(self, calls: int, dollars: float) -> "Spending":
-        """Return the record with more spent."""
+        """Return the record with these calls and dollars added."""
         more = {"calls": self.calls + calls, "dollars": self.dollars + dollars}
         return self.model_copy(update=more)
 
 
 async def read(journal: Journal, day: datetime, user_id: str) -> Spending:
-    """Return what was spent on a day."""
+    """Return the spending of a day."""
     fresh = Spending(at=day, user_id=user_id)
     found = await journal.collection.get([fresh.id])
     return read_record(found[0], Spending) if found else fresh
@@ -56,7 +56,7 @@ async def read(journal: Journal, day: datetime, user_id: str) -> Spending:
 async def add(
     journal: Journal, day: datetime, user_id: str, calls: int, dollars: float, *, by: str
 ) -> Spending:
-    """Add to what was spent on a day; return the sum."""
+    """Add to the spending of a day; return the sum."""
     while True:
         spent = (await read(journal, day, user_id)).plus(calls, dollars)
         if await save(journal, spent, by=by):

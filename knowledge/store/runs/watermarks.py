@@ -45,7 +45,7 @@ class Watermark(Frozen):
 
 
 class Lease(Frozen):
-    """Who may do what one process does for a store, and until when.
+    """The process that may do one kind of work for a store, and until when.
 
     Hosts' clocks must agree to a minute.
     """
@@ -53,7 +53,7 @@ class Lease(Frozen):
     type: ClassVar = "lease"
 
     name: str = ""
-    """What is done; empty for the jobs."""
+    """The kind of work; empty for the jobs."""
     holder: str = ""
     """The id of the leader; empty if there is none."""
     until: AwareDatetime | None = None

@@ -127,8 +127,8 @@ class Items:
     async def points(self, items: Sequence[Item]) -> list[Point]:
         """Return the points of items, embedded. Raises InputError, EmbedderError."""
         payloads = [_payload(one) for one in items]
-        texts = list({_embeddable(text): None for one in items for text in one.texts})
-        vectors = dict(zip(texts, await self._embedder.embed(texts), strict=True)) if texts else {}
+        texts = (_embeddable(text) for one in items for text in one.texts)
+        vectors = await self._embedder.embed_each(texts)
         return [
             Point(one.id, payload, cues=tuple(vectors[_embeddable(text)] for text in one.texts))
             for one, payload in zip(items, payloads, strict=True)

@@ -329,9 +329,7 @@ class Removals:
 
     async def _embedded(self, memory: Memory) -> Point:
         try:
-            texts = list(dict.fromkeys(memory.embedded))
-            vectors = await self._embedder.embed(texts)
-            return embedded_point(memory, dict(zip(texts, vectors, strict=True)))
+            return embedded_point(memory, await self._embedder.embed_each(memory.embedded))
         except EmbedderError as error:  # the words must go, and it is found by those that stay
             logger.warning("what is left of a memory is found by its words alone: {}", error)
             bare = to_point(memory, ())

@@ -26,7 +26,8 @@ STRONG, MIDDLE, WEAK, FAINT = 1.0, 0.6, 0.3, 0.1
 """Weight of a rare word; of a rare character; of a number or a word that this user says often; of
 an everyday word or character."""
 LITTLE = 0.1
-"""Share of a memory's weight below which rare characters alone tell nothing."""
+"""Share of a memory's weight below which rare words tell nothing: long memories share one with
+many others by chance."""
 OFTEN = 30
 """A word in more texts of one user is not rare; of very many texts, in more than one in fifty."""
 
@@ -186,7 +187,7 @@ class SoughtMemory:
         if self.nearness(text) >= NEAR_SHARE or stands_in(text, self.shared):
             return Likeness.POSSIBLE
         rare = max((self.weights[key] for key in found), default=0.0)
-        told = rare >= STRONG or (near >= MIDDLE and near >= LITTLE * self._all)
+        told = max(rare, near) >= MIDDLE and near >= LITTLE * self._all
         return Likeness.POSSIBLE if told else Likeness.NONE
 
     def nearness(self, text: str) -> float:

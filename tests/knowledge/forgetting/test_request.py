@@ -325,10 +325,11 @@ async def test_no_judge_reads_what_was_forgotten(tmp_path: Path) -> None:
 
 def test_one_word_of_a_long_memory_is_chance() -> None:
     """It is a doubt only if it is a good part of the memory: who told much forgets little else."""
-    told = (
-        "In March the police came for the trailer that Ann had bought off Barry to carry firewood."
+    sought = SoughtMemory(
+        "In March the police came for the tandem trailer that Ann had bought off Barry Cleave for"
+        " $2,200 to carry firewood and gravel; it stood behind the garage, its deck freshly painted.",
+        called=("Ann",),
     )
-    sought = SoughtMemory(f"{told} It stood behind the shed with a good deck.", called=("Ann",))
-    others = ("Ann's shed has a new roof.", "Ann carries a knife.", "Jo came down the step.")
+    others = ("Ann's garage has a new roof.", "Ann carries a knife.", "Jo came down the step.")
     assert [sought.in_memory(one) for one in others] == [Likeness.NONE] * 3
     assert sought.in_memory("Ann paid Barry for a trailer.") is Likeness.POSSIBLE

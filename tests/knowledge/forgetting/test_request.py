@@ -327,7 +327,7 @@ def test_one_word_of_a_long_memory_is_chance() -> None:
     """It is a doubt only if it is a good part of the memory: who told much forgets little else."""
     sought = SoughtMemory(
         "In March the police came for the tandem trailer that Ann had bought off Barry Cleave for"
-        " $2,200 to carry firewood and gravel; it stood behind the garage, its deck freshly painted.",
+        " $2,200 to carry firewood and gravel; it stood behind the garage, its deck just painted.",
         called=("Ann",),
     )
     others = ("Ann's garage has a new roof.", "Ann carries a knife.", "Jo came down the step.")

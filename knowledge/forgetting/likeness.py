@@ -187,7 +187,7 @@ class SoughtMemory:
         if self.nearness(text) >= NEAR_SHARE or stands_in(text, self.shared):
             return Likeness.POSSIBLE
         rare = max((self.weights[key] for key in found), default=0.0)
-        told = rare >= STRONG
+        told = max(rare, near) >= MIDDLE and near >= LITTLE * self._all
         return Likeness.POSSIBLE if told else Likeness.NONE
 
     def nearness(self, text: str) -> float:

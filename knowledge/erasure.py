@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from souffleur.errors import NotFoundError, UndoError
+from souffleur.errors import InputError, NotFoundError, UndoError
 from souffleur.knowledge import undo
 from souffleur.knowledge.forgetting.request import MOST_DOUBTFUL, Doubt
 from souffleur.knowledge.forgetting.topic import (
@@ -29,6 +29,7 @@ from souffleur.knowledge.store import erasing
 from souffleur.knowledge.store.codecs import to_memories
 from souffleur.knowledge.store.erasing import Erased
 from souffleur.knowledge.store.topics import Forgotten, Removal, Stage, forgotten, make_order
+from souffleur.knowledge.text.plain import is_blank, mend
 from souffleur.knowledge.turn import Turn, shorten
 
 if TYPE_CHECKING:
@@ -109,7 +110,13 @@ async def _cleaned(knowledge: "KnowledgeBase", erased: Erased) -> Erased:
 async def preview_topic(
     knowledge: "KnowledgeBase", topic: str, *, user_id: str, now: datetime
 ) -> TopicPreview:
-    """Return the records that mention a topic or rest on them, each with why; nothing changes."""
+    """Return the records that mention a topic or rest on them, each with why; nothing changes.
+
+    Raises InputError for a blank topic.
+    """
+    if not isinstance(topic, str) or is_blank(topic):
+        raise InputError("say what is to be forgotten: a name, or a few words")
+    topic = mend(topic)
     query = Query(check_id(user_id), shorten(topic), now, sphere=None, limit=MOST_NEAR)
     near = {
         found.memory.id: f"it is near the topic ({found.relevance:.2f})"
@@ -133,10 +140,10 @@ async def forget_topic(
 ) -> Forgotten:
     """Erase the records of a topic's preview that have these ids.
 
-    Raises NotFoundError if the preview has none of them any more.
+    Raises InputError for a blank topic, NotFoundError if the preview has none of the ids any more.
     """
     preview = await preview_topic(knowledge, topic, user_id=user_id, now=now)
-    wanted = set(ids)
+    topic, wanted = preview.topic, set(ids)
     chosen = [trace for trace in preview.traces if trace.id in wanted]
     if not chosen:
         raise NotFoundError(

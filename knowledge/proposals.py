@@ -27,6 +27,7 @@ from souffleur.knowledge.operation import (
     Verdict,
     derive_id,
     entry_id,
+    is_id,
 )
 from souffleur.knowledge.store.codecs import state_mark, to_memories
 from souffleur.knowledge.store.ledger import Journal
@@ -47,6 +48,24 @@ async def proposals(knowledge: "KnowledgeBase", user_id: str) -> LedgerEntries:
     pending = await knowledge.list(user_id, states=(MemoryState.PENDING,))
     added = await knowledge.journal.get_entries(sorted({one.written_by for one in pending}))
     return sorted([*waiting, *added], key=lambda entry: (entry.at, entry.id))
+
+
+async def find_target(knowledge: "KnowledgeBase", id: str, user_id: str) -> Memory | None:
+    """Return the memory with an id, or the memory that the entry with this id added or reworded.
+
+    Returns `None` for the id of a proposal that waits. Raises NotFoundError for any other id.
+    """
+    check_id(user_id)
+    if not is_id(id):
+        raise NotFoundError(f"there is nothing with the id {id!r}")
+    mine = [one for one in await knowledge.journal.get_entries([id]) if one.user_id == user_id]
+    if any(entry.waits for entry in mine):
+        return None
+    made = [name for one in mine if one.op in ("ADD", "EDIT") for name in one.memory_ids]
+    try:
+        return await knowledge.get(next(iter(made), id), user_id=user_id)
+    except NotFoundError:
+        raise NotFoundError(f"there is no proposal that waits, nor a memory: {id!r}") from None
 
 
 async def agree(

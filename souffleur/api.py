@@ -5,36 +5,28 @@ import uuid
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
-from zoneinfo import ZoneInfo
 
 from loguru import logger
-from pydantic import ValidationError
 
-from souffleur.agents.brief import Persona, persona_of
-from souffleur.cast import Cast, usual
 from souffleur.errors import (
     AnswerError,
-    FileError,
     InputError,
-    MemoryOffError,
     NotFoundError,
     SettingsError,
     SouffleurError,
     StoreError,
     UndoError,
 )
+from souffleur.host_ops import add_op, definition_ops, skill_data, skill_op
 from souffleur.knowledge import erasure, proposals
 from souffleur.knowledge.identity import PERSONAS, check_id, own_sphere
 from souffleur.knowledge.memory import Category, Kind, Memories, Memory, MemoryState
 from souffleur.knowledge.operation import (
     Actor,
     ActorKind,
-    Add,
     Confirm,
     Forget,
     Importance,
@@ -47,45 +39,35 @@ from souffleur.knowledge.operation import (
     Share,
     Verdict,
     derive_id,
-    is_id,
 )
-from souffleur.knowledge.people import Knows, Language, Person, PersonaCard, Preferences, sphere_of
-from souffleur.knowledge.privacy.groups import Group
-from souffleur.knowledge.privacy.secrets import without_secret
-from souffleur.knowledge.search.query import CLEARLY_MEANT, Found, Query, Scope
+from souffleur.knowledge.people import Knows, Language, Person, PersonaCard, Preferences
+from souffleur.knowledge.search.query import Found, Query, Scope
 from souffleur.knowledge.store.introductions import UserSummary, list_users
-from souffleur.knowledge.store.reading import describe_faults
-from souffleur.knowledge.text.plain import is_blank, mend, name_media
-from souffleur.knowledge.turn import Turn, TurnState, shorten, turn_point_id
-from souffleur.knowledge.watching import Work
-from souffleur.lookup import READABLE, Stats, check_limit, pick, read_stats
+from souffleur.knowledge.text.plain import name_media
+from souffleur.knowledge.turn import TurnState, shorten, turn_point_id
+from souffleur.lookup import READABLE, Stats, check_limit, find_meant, pick, read_stats
 from souffleur.messages import Content, Messages, read_content, to_turns
+from souffleur.participants import Cast, Participants
 from souffleur.recall.compose import Recall
-from souffleur.recall.gather import Asked, Past, look_everywhere, whisper_for
+from souffleur.recall.gather import Past, look_everywhere, whisper_for
 from souffleur.recall.rendering import estimate_tokens
 from souffleur.service.health import Health
-from souffleur.service.intake import Pairing, Receipt, Said, Whisper, turn_of, with_error
+from souffleur.service.intake import Receipt, Said, Whisper, stored_id
 from souffleur.service.service import Service
 from souffleur.settings import Settings, change_settings, load_settings
-from souffleur.skills import skill_data, skill_op
 from souffleur.telemetry.log_lines import describe, trace_bug
 from souffleur.times import (
     NOW_TAKEN,
     Clock,
-    KnownZones,
     Moment,
     TimeSource,
     from_clock,
-    lacks_zone,
-    moment,
-    moment_or_now,
     read_moment,
 )
 
 if TYPE_CHECKING:
     from souffleur.agents.model.chat import Chat
     from souffleur.integrations.importers.files import ImportSource
-    from souffleur.integrations.importers.replay import Replay
     from souffleur.integrations.mirror.mirror import Mirrors
     from souffleur.knowledge.erasure import Retell
     from souffleur.knowledge.forgetting.topic import TopicPreview
@@ -94,7 +76,6 @@ if TYPE_CHECKING:
     from souffleur.knowledge.store.backup import BackupManifest
     from souffleur.knowledge.store.erasing import Erased
     from souffleur.knowledge.store.export import Exported
-    from souffleur.knowledge.store.introductions import People
     from souffleur.knowledge.store.opening import Opener
     from souffleur.knowledge.store.topics import Forgotten
     from souffleur.knowledge.store.transfer import Imported
@@ -128,14 +109,12 @@ class Souffleur:
         """The settings in force."""
         self.clock = parts.clock
         """Returns the time."""
-        self._usual = usual(settings)
-        self._service = Service(parts, settings)
+        self.participants = Participants(parts.knowledge, settings, parts.clock)
+        """Finds the user and the persona of a call."""
+        self._service = Service(parts, settings, self.participants.find_zone_now)
         self.seconds_left = self._service.seconds_left
         """Returns the seconds left for ending, which run from the first call."""
-        self._count = estimate_tokens
-        self._pairing = Pairing()
-        self._mirrors: Mirrors | None = None
-        self._zones = KnownZones()
+        self._mirrors = self._make_mirrors()
 
     @classmethod
     def open(
@@ -150,9 +129,8 @@ class Souffleur:
         """Open the store and resume waiting turns; `await` it, or use it with `async with`.
 
         `overrides` are settings by name; `chat` and `embedder` replace the configured ones. The
-        environment is read only if `settings` is not given. Raises SettingsError for an unknown
-        setting, StoreBusyError if another process uses the path, StoreMismatchError if the data
-        were made with another embedder.
+        environment is read only without `settings`. Raises SettingsError, StoreBusyError if another
+        process uses the path, StoreMismatchError if another embedder made the data.
         """
         if isinstance(embedder, str):
             overrides["embedder"], embedder = embedder, None
@@ -171,9 +149,9 @@ class Souffleur:
     ) -> Recall:
         """Return what to remember for the reply to `text`. Never raises: see `Recall.error`.
 
-        `text` may be content parts or a message, as for `observe`. All personas share what is known
-        of a user, except those with `knows="own"` (see `introduce_persona`). With `incognito`, in
-        the call or in the user's preferences, nothing is looked up.
+        `text` is as `user` in `observe`. Personas share what is known of a user, except those with
+        `knows="own"` (see `introduce_persona`). With `incognito`, in the call or in the user's
+        preferences, nothing is looked up.
         """
         if incognito:
             return Recall()
@@ -181,7 +159,7 @@ class Souffleur:
         try:
             self.knowledge.memories.check_usable()  # a forked process has no loop that times it
             async with asyncio.timeout(within):
-                wanted = await self._wanted(user_id)
+                wanted = await self.participants.preferences(user_id)
                 if wanted.keeps_out:
                     return Recall()
                 shown = wanted.show_references
@@ -208,14 +186,14 @@ class Souffleur:
         watched = self.parts.watch("recall", **named, asked=lambda: str(text))
         with logger.contextualize(user=user_id, session=session_id), watched as work:
             try:
-                words, hand = read_content(text), self.knowledge.cache
-                asked, odd = await self._asked(
-                    user_id, session_id, words, agent_id, at, hand.people
+                asked, odd = await self.participants.ask(
+                    user_id, session_id, read_content(text), agent_id, at, cached=True
                 )
+                cache, count = self.knowledge.cache, estimate_tokens
                 whisper = await whisper_for(
-                    hand, self.settings, asked, self._count, with_references=shows
+                    cache, self.settings, asked, count, with_references=shows
                 )
-                self._pairing.note(user_id, session_id, whisper)
+                self._service.intake.pairing.note(user_id, session_id, whisper)
                 recalled = whisper.with_error(odd).with_error(self._service.error_for(user_id))
             except Exception as error:  # noqa: BLE001  it is noted with the rest
                 trace_bug(logger, error)
@@ -241,75 +219,34 @@ class Souffleur:
         """Store a turn durably, and have it judged in the background. Never raises.
 
         May be called from any thread. `user` and `assistant` are texts, lists of content parts, or
-        messages (see `remember`). The same `turn_id` with the same words is one turn; with another
-        reply (swipe, regenerate), the changes of the first are undone where nothing else rests on
-        them, and the turn is judged again. `whisper` is the recall for this reply, or its
-        `judgeable_ids`; by default, the latest recall of the session in this process. `rewound` are
-        ids of turns that the talk went back over: they count as not said, and their changes are
-        undone. With `incognito` nothing is stored. A secret in `turn_id` is stored as a hash.
+        messages (see `remember`). A known `turn_id` with another reply (swipe, regenerate) replaces
+        the turn: its changes are undone where nothing else rests on them, and it is judged again.
+        `whisper` is the recall for this reply, or its `judgeable_ids`; by default the latest recall
+        of the session in this process. `rewound` are ids of turns that count as not said any more.
+        With `incognito` nothing is stored. A secret in `turn_id` is stored as a hash.
         """
-        name = self._stored_id(turn_id) if turn_id else uuid.uuid4().hex
+        name = stored_id(turn_id, self.settings.redacted) if turn_id else uuid.uuid4().hex
         try:
             self._check_not_forked()
         except StoreError as error:
             return Receipt(name, error=describe(error), durable=False)
-        if incognito or self._is_kept_out_now(user_id):
+        if incognito or self.participants.is_kept_out_now(user_id):
             return Receipt(name, new=False)
         named = {"user": user_id, "session": session_id, "persona": agent_id, "turn_id": name}
         with self.parts.watch("observe", **named) as work:
             said = Said(user_id, session_id, agent_id, name, user, assistant, at)
-            receipt = self._observe(user_id, session_id, said, whisper, rewound, work)
+            receipt = self._service.intake.observe(said, whisper, rewound, work)
             work.note(new=receipt.new, durable=receipt.durable, error=receipt.error)
         return receipt
-
-    def _stored_id(self, turn_id: str) -> str:
-        """Return the id of a turn as it is stored; one that is no string is refused elsewhere."""
-        redacts = Group.SECRET in self.settings.redacted and isinstance(turn_id, str)
-        return without_secret(turn_id) if redacts else turn_id
-
-    def _observe(
-        self,
-        user_id: str,
-        session_id: str,
-        said: Said,
-        whisper: Whisper,
-        rewound: Sequence[str],
-        work: Work,
-    ) -> Receipt:
-        name, at = said.turn_id, said.at
-        try:
-            zone = self._zone_now(user_id, at)
-            injected, odd_whisper = self._pairing.take(user_id, session_id, whisper)
-            turn, odd = turn_of(
-                said,
-                now=self.clock(),
-                zone=zone,
-                injected=injected,
-                redacted=self.settings.redacted,
-            )
-            if turn is None:
-                return Receipt(name, new=False)
-            work.note(turn=turn.id, user_said=lambda: turn.user, replied=lambda: turn.assistant)
-            error = self._service.error_for(user_id)
-            ids = [rewound] if isinstance(rewound, str) else rewound
-            left = [self._service.take(turn.unsaid(self._stored_id(id))) for id in ids]
-            receipt = self._service.take(turn)
-            return with_error(receipt, odd, odd_whisper, error, *(one.error for one in left))
-        except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
-            bound = logger.bind(user=user_id, session=session_id, turn=name)
-            bound.error("a turn cannot be kept: {}", describe(error))
-            trace_bug(bound, error)
-            why = f"the turn cannot be kept: {describe(error)}"
-            return Receipt(name, new=False, error=why, durable=False)
 
     def end_session(
         self, *, user_id: str, session_id: str = "default", agent_id: str = "default"
     ) -> bool:
         """End a session: the turns left in its window become an episode. Never raises.
 
-        Returns whether any turns were left; on a server, where that is not known yet, `True`. A
-        silence of `settings.idle_minutes` ends a session as well. Name a persona with
-        `knows="own"`: its talk is a separate session.
+        Returns whether any turns were left; on a server always `True`. A silence of
+        `settings.idle_minutes` ends a session as well. The talk of a persona with `knows="own"` is
+        a separate session: name it.
         """
         try:
             self._check_not_forked()
@@ -348,18 +285,17 @@ class Souffleur:
     ) -> list[LedgerEntry]:
         """Remember a sentence as it is, or have messages judged now, whatever the cadence.
 
-        A sentence is refused if it is known or a secret. Messages are those of OpenAI or LangChain,
-        or pairs such as ("user", "hi"): see docs/messages.md. Each is observed once as part of a
-        turn, however often it is given; without a model, turns wait. `at` is a datetime, an ISO
-        8601 string, or seconds or milliseconds since 1970. Raises InputError for an invalid
-        message, sentence or time; EndpointError or EmbedderError if the stored turns must wait;
-        AnswerError if they were set aside; MemoryOffError if the user wants nothing to be stored.
+        Messages are those of OpenAI or LangChain, or pairs such as ("user", "hi"): see
+        docs/messages.md. Each is observed once, however often it is given. `at` is a datetime, an
+        ISO 8601 string, or seconds or milliseconds since 1970. A sentence is refused if it is known
+        or a secret. Raises InputError; EndpointError or EmbedderError if the stored turns must
+        wait, AnswerError if they were set aside, MemoryOffError.
         """
-        await self._need_memory(user_id)
+        await self.participants.need_memory(user_id)
         if isinstance(what, str):
-            op = _add(reason, name_media(what), kind, importance)
+            op = add_op(reason, name_media(what), kind, importance)
             return await self._decide([op], user_id, agent_id, at)
-        persona, _ = await self._who(check_id(user_id), check_id(agent_id, "agent_id"))
+        persona, _ = await self.participants.find(user_id, agent_id)
         ids, usual = [], None if at is None else read_moment(at)
         for turn in to_turns(what, (user_id, *persona.of_user)):
             receipt = self.observe(
@@ -377,7 +313,8 @@ class Souffleur:
             ids.append(turn_point_id(user_id, agent_id, session_id, receipt.turn_id))
             await asyncio.sleep(0)  # others talk meanwhile
         await self._service.judge_now(user_id)
-        if unjudged := await self._set_aside(ids):
+        turns = await self.knowledge.journal.get_turns(ids)
+        if unjudged := [one for one in turns if one.state is TurnState.FAILED]:
             raise AnswerError(
                 f"the model gave no answer that can be used for {len(unjudged)} of {len(ids)} "
                 "turns. They are kept, and set aside: `retry` has them judged again. "
@@ -396,11 +333,10 @@ class Souffleur:
     ) -> LedgerEntry:
         """Record the steps by which something was done, and how it went, as a skill.
 
-        The same steps again strengthen it, other steps under that name replace it. Raises
-        InputError if there is no name or no step, or if it is too long, MemoryOffError if the
-        user wants nothing to be stored.
+        The same steps again strengthen the skill, other steps replace it. Raises InputError for a
+        blank or too long skill, MemoryOffError.
         """
-        await self._need_memory(user_id)
+        await self.participants.need_memory(user_id)
         data = skill_data(name, workflow, outcome)
         known = await self.list(user_id=user_id, agent_id=agent_id, kind=Kind.SKILL)
         former = next((one for one in known if one.data.get("skill") == data["skill"]), None)
@@ -419,10 +355,10 @@ class Souffleur:
     ) -> Past:
         """Return the talk of the time that a text names ("上周", "last time"), or about its topic.
 
-        Calls no model. Finds nothing for a user who prefers that: see `set_preferences`. Raises
-        InputError if `text` is not a string, StoreError, EmbedderError.
+        Asks no model. Finds nothing for a user whose memory is off. Raises InputError, StoreError,
+        EmbedderError.
         """
-        asked, odd = await self._asked(user_id, session_id, text, agent_id, at)
+        asked, odd = await self.participants.ask(user_id, session_id, text, agent_id, at)
         if odd:
             raise InputError(odd.removesuffix(NOW_TAKEN))
         if (await self.knowledge.choices.find(user_id)).keeps_out:
@@ -437,10 +373,9 @@ class Souffleur:
         timezone: str | None = None,
         language: Language | None = None,
     ) -> Person:
-        """Set a user's display name, time zone and language.
+        """Set a user's display name, time zone and language; `None` leaves a value as it was.
 
-        `None` leaves a value as it was, or as in the settings. Older memories are not rewritten.
-        Raises SettingsError for an invalid value.
+        Older memories are not rewritten. Raises SettingsError for an invalid value.
         """
         fields = {"title": title, "timezone": timezone, "language": language}
         people, now = self.knowledge.people, self.clock()
@@ -471,12 +406,10 @@ class Souffleur:
         """
         fields = {"memory": memory, "auto_extract": auto_extract}
         fields |= {"show_references": show_references, "incognito": incognito}
-        choices, now = self.knowledge.choices, self.clock()
+        choices, journal, now = self.knowledge.choices, self.knowledge.journal, self.clock()
 
         def change() -> Awaitable[Preferences]:
-            return self.knowledge.journal.calling(
-                lambda: choices.change(user_id, now=now, **fields)
-            )
+            return journal.calling(lambda: choices.change(user_id, now=now, **fields))
 
         if memory is False and (await choices.find(user_id)).memory:
             return await self._service.do_alone(user_id, change)
@@ -489,8 +422,8 @@ class Souffleur:
     ) -> PersonaCard:
         """Set a persona's display name and what it knows; otherwise as `introduce`.
 
-        With `knows="own"`, it shares neither its own memories nor those of others from now on,
-        except those that `share` releases. Earlier memories stay as they are.
+        With `knows="own"`, it shares neither its own later memories nor those of others, except
+        those that `share` releases.
         """
         people, now = self.knowledge.people, self.clock()
         known = await self.knowledge.count(agent_id=agent_id)
@@ -504,20 +437,12 @@ class Souffleur:
     async def define(self, *, agent_id: str, what: Sequence[str]) -> list[LedgerEntry]:
         """Define a persona: sentences that are whispered only with it, for every user.
 
-        Sentences that are no longer among them are forgotten, the others stay. No model changes
-        them. Raises InputError for an invalid sentence.
+        Former sentences that are not among them are forgotten. Raises InputError.
         """
-        system = {"category": Category.SYSTEM}
-        if isinstance(what, str):  # each of its characters would be a sentence
-            raise InputError("what a persona is must be a list of sentences, not one text")
-        adds = [_add("defined by the host", one, Kind.FACT, Importance.HIGH) for one in what]
         sphere = own_sphere(check_id(agent_id, "agent_id"))
         known = await self.knowledge.list(PERSONAS, category=Category.SYSTEM, sphere=sphere)
-        said, there = {add.content for add in adds}, {one.content for one in known}
-        gone = [one.id for one in known if one.content not in said]
-        ops: list[Op] = [Forget(target=id, reason="defined otherwise by the host") for id in gone]
-        ops += [add.model_copy(update=system) for add in adds if add.content not in there]
-        return await self._decide(ops, PERSONAS, agent_id, None, by=ActorKind.HOST, sphere=sphere)
+        ops, by = definition_ops(what, known), ActorKind.HOST
+        return await self._decide(ops, PERSONAS, agent_id, None, by=by, sphere=sphere)
 
     async def share(
         self, memory_id: str, *, user_id: str, reason: str = "shared by the host"
@@ -532,10 +457,7 @@ class Souffleur:
         return await list_users(self.knowledge.memories, self.knowledge.journal)
 
     async def report(self, *, user_id: str | None = None) -> "Quality":
-        """Return the state of the store in numbers, or of one user's part of it.
-
-        Reads everything: the time grows with the store. Raises StoreError.
-        """
+        """Return the numbers of the store, or of one user's part of it. Reads everything."""
         from souffleur.report.quality import measure
 
         whose = None if user_id is None else check_id(user_id)
@@ -544,20 +466,17 @@ class Souffleur:
 
     async def cast(self, *, user_id: str | None = None, agent_id: str = "default") -> Cast:
         """Return all users and personas that were introduced, or only this user and persona."""
-        everybody = await self.knowledge.people.everybody()
-        if user_id is not None:
-            everybody = everybody.only(check_id(user_id), check_id(agent_id, "agent_id"))
-        return Cast(self._usual, everybody)
+        return await self.participants.cast(user_id, agent_id)
 
     async def write_portrait(self, *, user_id: str, agent_id: str = "default") -> Memory:
-        """Write a new portrait of a user, due or not. Raises SettingsError without a model.
+        """Write a new portrait of a user, due or not.
 
-        A persona that knows only its own has a portrait of its own: name it. Raises MemoryOffError
-        if the user's memory is off.
+        Name a persona with `knows="own"` for its own portrait. Raises SettingsError without a
+        model, MemoryOffError.
         """
         summaries, user = self.parts.needed_agents.summaries, check_id(user_id)
-        await self._need_memory(user, incognito=True)
-        _, sphere = await self._who(user, agent_id)
+        await self.participants.need_memory(user, incognito=True)
+        _, sphere = await self.participants.find(user, agent_id)
         return await self._service.do(lambda: summaries.write_portrait(user, "asked for", sphere))
 
     @property
@@ -569,8 +488,7 @@ class Souffleur:
         """Do one kind of scheduled run now.
 
         `name` is decay, review, consolidate, profile, contradictions, cues, boundaries, purge or
-        report. Raises SettingsError for another name, or if a model is needed and none is
-        configured.
+        report. Raises SettingsError for another name, or if a needed model is not configured.
         """
         from souffleur.service.jobs import RUNS, perform
         from souffleur.service.run import RunOptions
@@ -592,25 +510,16 @@ class Souffleur:
     ) -> list[LedgerEntry]:
         """Forget a memory by its id, or all memories that a text clearly means; undoable.
 
-        Returns a ledger entry for each memory. With `dry_run` nothing changes: the entries are
-        those that would be written. Returns an empty list if no memory is meant. Raises
-        InputError if `query` is not a string.
+        Returns a ledger entry for each memory; with `dry_run` nothing changes, and they are those
+        that would be written. Raises InputError if `query` is not a string.
         """
         if not isinstance(query, str):
             raise InputError("what to forget must be a text, or the id of a memory")
-        persona, _ = await self._who(check_id(user_id))
-        ids = await self._meant(query, user_id, self._moment(at, persona))
+        persona, _ = await self.participants.find(user_id)
+        now = self.participants.moment(at, persona)
+        ids = await find_meant(self.knowledge, query, user_id, now)
         ops = [Forget(target=memory_id, reason=reason) for memory_id in ids]
         return await self._decide(ops, user_id, "default", at, dry_run=dry_run) if ops else []
-
-    async def _meant(self, query: str, user_id: str, now: datetime) -> list[str]:
-        """Return the ids of the memories that a query means: one by its id, or by relevance."""
-        try:
-            return [(await self.knowledge.get(query, user_id=user_id)).id]
-        except NotFoundError:
-            everything = Query(user_id, shorten(query), now, sphere=None, limit=20)
-            hits = await self.knowledge.current.search(everything)
-            return [hit.memory.id for hit in hits if hit.relevance >= CLEARLY_MEANT]
 
     async def proposals(self, *, user_id: str) -> list[LedgerEntry]:
         """Return the changes that wait for confirmation (see `auto_extract`), oldest first."""
@@ -619,37 +528,37 @@ class Souffleur:
     async def confirm(self, id: str, *, user_id: str) -> LedgerEntry:
         """Confirm, for the user, a proposal or a memory, by the id of either.
 
-        A confirmed memory is verified, and becomes active if it was pending. Raises NotFoundError
-        for any other id, or if it was answered already.
+        A confirmed memory is verified, and active if it was pending. Raises NotFoundError for any
+        other id, or if it was answered already.
         """
-        if await self._is_proposal(id, user_id):
+        target = await proposals.find_target(self.knowledge, id, user_id)
+        if target is None:
             by, now = Actor(who=ActorKind.USER), self.clock()
             return await self._service.do(
                 lambda: proposals.agree(self.knowledge, id, user_id=user_id, by=by, now=now)
             )
-        op = Confirm(target=await self._added_by(id, user_id), reason="confirmed by the user")
+        op = Confirm(target=target.id, reason="confirmed by the user")
         return (await self._decide([op], user_id, "default", None))[0]
 
     async def reject(self, id: str, *, user_id: str) -> LedgerEntry:
         """Reject, for the user, a proposal or a memory; a rejected memory is forgotten.
 
-        Raises UndoError for a new memory that was confirmed already, NotFoundError for any other
-        id, or if it was answered already.
+        Raises UndoError for a new memory that was confirmed already, NotFoundError as `confirm`.
         """
-        if await self._is_proposal(id, user_id):
+        target = await proposals.find_target(self.knowledge, id, user_id)
+        if target is None:
             return await self._service.do(
                 lambda: proposals.decline(self.knowledge, id, user_id=user_id)
             )
-        target = await self._added_by(id, user_id)
-        if target != id and (await self.get(target, user_id=user_id)).state is MemoryState.ACTIVE:
-            raise UndoError(f"it was agreed to already: forget {target!r} instead")
-        op = Forget(target=target, reason="rejected by the user")
+        if target.id != id and target.state is MemoryState.ACTIVE:
+            raise UndoError(f"it was agreed to already: forget {target.id!r} instead")
+        op = Forget(target=target.id, reason="rejected by the user")
         return (await self._decide([op], user_id, "default", None))[0]
 
     async def confirm_all(self, *, user_id: str) -> LedgerEntries:
         """Confirm all proposals of a user, oldest first; return the ledger entries.
 
-        A proposal whose memory was changed meanwhile goes on waiting.
+        Skips a proposal whose memory was changed meanwhile.
         """
         return await self._answer_all(self.confirm, user_id)
 
@@ -666,33 +575,10 @@ class Souffleur:
                 done.append(await answer(proposal.id, user_id=user_id))
         return done
 
-    async def _added_by(self, id: str, user_id: str) -> str:
-        """Return the memory that this entry proposed or reworded, or that has this id itself.
-
-        Raises NotFoundError.
-        """
-        found = await self.knowledge.journal.get_entries([id])
-        mine = [one for one in found if one.user_id == user_id and one.op in ("ADD", "EDIT")]
-        target = next((name for one in mine for name in one.memory_ids), id)
-        try:
-            return (await self.get(target, user_id=user_id)).id
-        except NotFoundError:
-            raise NotFoundError(f"there is no proposal that waits, nor a memory: {id!r}") from None
-
-    async def _is_proposal(self, id: str, user_id: str) -> bool:
-        check_id(user_id)
-        if not is_id(id):
-            raise NotFoundError(f"there is nothing with the id {id!r}")
-        found = await self.knowledge.journal.get_entries([id])
-        return any(entry.waits and entry.user_id == user_id for entry in found)
-
     async def pin(
         self, memory_id: str, *, user_id: str, reason: str = "pinned by the user"
     ) -> LedgerEntry:
-        """Make a memory core, for the user: always in mind, and never fading; undoable.
-
-        Raises NotFoundError if this user has no such memory.
-        """
+        """Make a memory core, for the user: in every recall, and never fading; undoable."""
         memory = await self.get(memory_id, user_id=user_id)
         op = Promote(target=memory.id, reason=reason)
         return (await self._decide([op], user_id, memory.agent_id, None))[0]
@@ -709,8 +595,8 @@ class Souffleur:
     async def backup(self, file: str | Path) -> "BackupManifest":
         """Save the whole store to one file, readable by its owner alone; return what is in it.
 
-        The memory may be used meanwhile. A former backup of that name is replaced when the new one
-        is whole. Raises FileError if the file cannot be made there, OSError, StoreError.
+        The memory may be used meanwhile. Raises FileError, OSError, StoreError; a former file of
+        that name then stays.
         """
         from souffleur.knowledge.store import backup
 
@@ -725,8 +611,8 @@ class Souffleur:
     ) -> "BackupManifest":
         """Restore a backup to the place that the settings name, which must be empty.
 
-        The file is checked as a whole before anything is written. Raises FileError if it is
-        damaged, StoreMismatchError if the place is not empty, StoreBusyError if it is in use.
+        Raises FileError before anything is written if the file is damaged, StoreMismatchError if
+        the place is not empty, StoreBusyError if it is in use.
         """
         from souffleur.knowledge.store import backup
         from souffleur.parts import make_place
@@ -737,9 +623,8 @@ class Souffleur:
     async def export(self, file: str | Path, *, user_id: str | None = None) -> "Exported":
         """Write everything of a user, or of all, to a file of JSON lines; return what is in it.
 
-        The memory may be used meanwhile; a former file of that name is replaced. See
-        docs/moving.md. Raises NotFoundError if there is nothing, FileError if the file cannot
-        be made there.
+        Replaces a former file: see docs/moving.md. Raises NotFoundError if there is nothing,
+        FileError.
         """
         from souffleur.knowledge.store.export import export_file
 
@@ -757,58 +642,24 @@ class Souffleur:
     ) -> "Imported":
         """Import the records of a file that the store does not have; return the numbers.
 
-        The whole file is read before anything is written. Nothing is overwritten, and an import
-        that was interrupted goes on where it was. With `user_id`, an export with records of others
-        is refused; of mem0's memories, those of others are left out. Chats need `user_id`: their
-        turns are observed at their own times with `agent_id`, and judged in the background. Parts
-        of chats and of mem0's memories that cannot be read are named in `unread`. Raises
-        FileError, which names the line; NotFoundError, StoreMismatchError, MemoryOffError.
+        Overwrites nothing; an interrupted import continues where it was. With `user_id`, an export
+        with records of others is refused, and mem0's memories of others are left out. Chats need
+        `user_id`: their turns are observed at their own times, and judged in the background. Parts
+        that cannot be read are in `unread`. Raises FileError, which names the line; NotFoundError,
+        StoreMismatchError, MemoryOffError.
         """
-        from souffleur.integrations.importers.files import READERS, check_size, source_of
-        from souffleur.integrations.importers.mem0 import import_mem0
-        from souffleur.knowledge.store.transfer import import_export
+        from souffleur.integrations.importers.files import import_file
 
-        path, found = Path(file), source_of(Path(file), source)
-        if found == "souffleur":
-            return await self._service.do(
-                lambda: import_export(
-                    self.knowledge,
-                    path,
-                    user_id=user_id,
-                    dry_run=dry_run,
-                    wake=self._service.wake,
-                )
-            )
-        await asyncio.to_thread(check_size, path, self.settings.max_import)
-        if found.is_chat:
-            replay = await self._replay(path, user_id, agent_id)
-            return await self._service.do(
-                lambda: replay.run(path, READERS[found], source=found, dry_run=dry_run)
-            )
         return await self._service.do(
-            lambda: import_mem0(
-                self.knowledge, path, user_id=user_id, dry_run=dry_run, now=self.clock()
+            lambda: import_file(
+                self,
+                Path(file),
+                source,
+                user_id=user_id,
+                agent_id=agent_id,
+                dry_run=dry_run,
+                wake=self._service.wake,
             )
-        )
-
-    async def _replay(self, file: Path, user_id: str | None, agent_id: str) -> "Replay":
-        """Return the replay of a file's chats. Raises FileError if no user is named."""
-        from souffleur.integrations.importers.replay import Replay
-
-        if user_id is None:
-            raise FileError(f"{file} names no user: say whose chats these are")
-        persona, _ = await self._who(check_id(user_id), check_id(agent_id, "agent_id"))
-        await self._need_memory(user_id)
-        return Replay(
-            user_id=user_id,
-            agent_id=agent_id,
-            called=(user_id, *persona.of_user),
-            zone=persona.zone,
-            now=self.clock(),
-            journal=self.knowledge.journal,
-            settings=self.settings,
-            observe=self.observe,
-            end_session=self.end_session,
         )
 
     async def edit(self, memory_id: str, content: str, *, user_id: str) -> LedgerEntry:
@@ -832,28 +683,29 @@ class Souffleur:
         return (await self._decide([op], user_id, memory.agent_id, None))[0]
 
     async def erase_user(self, *, user_id: str) -> "Erased":
-        """Erase everything of a user for good: memories, ledger, talk; return the numbers.
+        """Erase everything of a user for good: memories, ledger, talk, mirror; return the numbers.
 
-        Judging of the user is broken off. With `settings.mirror`, the user's files are deleted,
-        too. Raises NotFoundError if nothing is known.
+        Breaks off the judging of the user. Raises NotFoundError if nothing is known.
         """
-        check_id(user_id)
-        gone = await self._service.do_alone(
-            user_id, lambda: erasure.erase_user(self.knowledge, user_id)
+        return await self._erase(
+            user_id, lambda: erasure.erase_user(self.knowledge, user_id), whole=True
         )
-        return await self._off_the_files(gone, lambda mirrors: mirrors.drop(user_id))
 
     async def erase_turn(self, turn_id: str, *, user_id: str) -> "Erased":
         """Erase one turn for good, and the memories that rest on it alone.
 
         `turn_id` is that of `observe`, or of a memory's evidence. Memories that the turn had
-        replaced are in force again; episodes are rewritten without it. Raises NotFoundError.
+        replaced are in force again; episodes are rewritten. Raises NotFoundError.
         """
         by, now = Actor(who=ActorKind.USER), self.clock()
         return await self._erase(
             user_id,
             lambda: erasure.erase_turn(
-                self.knowledge, self._stored_id(turn_id), user_id=user_id, by=by, now=now
+                self.knowledge,
+                stored_id(turn_id, self.settings.redacted),
+                user_id=user_id,
+                by=by,
+                now=now,
             ),
         )
 
@@ -864,9 +716,9 @@ class Souffleur:
 
         `forget_topic` takes their ids. Nothing changes. Raises InputError for a blank topic.
         """
-        persona, _ = await self._who(check_id(user_id))
-        meant, now = _topic(topic), self._moment(at, persona)
-        return await erasure.preview_topic(self.knowledge, meant, user_id=user_id, now=now)
+        persona, _ = await self.participants.find(user_id)
+        now = self.participants.moment(at, persona)
+        return await erasure.preview_topic(self.knowledge, topic, user_id=user_id, now=now)
 
     async def forget_topic(
         self, topic: str, *, user_id: str, ids: Sequence[str], at: Moment | None = None
@@ -874,22 +726,16 @@ class Souffleur:
         """Erase for good the records of a topic's preview that have these ids.
 
         Episodes and portraits lose the sentences that mention the topic; a model, if there is one,
-        rewrites them from the rest. Returns a receipt without words, which the ledger keeps. If the
-        process dies, the next start finishes the work. Raises NotFoundError, InputError.
+        rewrites them from the rest. Returns a receipt without words, which the ledger keeps. After
+        a crash the next start finishes the work. Raises NotFoundError, InputError.
         """
-        persona, _ = await self._who(check_id(user_id))
-        by, now = Actor(who=ActorKind.USER), self._moment(at, persona)
-        meant = _topic(topic)
+        persona, _ = await self.participants.find(user_id)
+        by, now = Actor(who=ActorKind.USER), self.participants.moment(at, persona)
+        retell = self._retelling(user_id)
         return await self._erase(
             user_id,
             lambda: erasure.forget_topic(
-                self.knowledge,
-                meant,
-                ids,
-                user_id=user_id,
-                by=by,
-                now=now,
-                retell=self._retelling(user_id),
+                self.knowledge, topic, ids, user_id=user_id, by=by, now=now, retell=retell
             ),
         )
 
@@ -899,7 +745,7 @@ class Souffleur:
         """Erase a memory for good: its words in cues, quotes, ledger, episodes and portraits.
 
         Its earlier versions go as well, and with `turns` the raw turns that it rests on. Returns a
-        receipt as `forget_topic` does. Raises NotFoundError.
+        receipt as `forget_topic`. Raises NotFoundError.
         """
         by, now = Actor(who=ActorKind.USER), self.clock()
         retell = self._retelling(check_id(user_id))
@@ -916,29 +762,23 @@ class Souffleur:
             ),
         )
 
-    async def _erase(self, user_id: str, erase: Callable[[], Awaitable[G]]) -> G:
-        """Erase records of a user while nothing is judged, also from the mirror's files."""
-        gone = await self._service.do_alone(check_id(user_id), erase)
-        return await self._off_the_files(gone, lambda mirrors: mirrors.clear(user_id))
-
-    async def _off_the_files(self, gone: G, take: "Callable[[Mirrors], Awaitable[None]]") -> G:
-        """Take a user's records off the mirror's files; the receipt remarks on a failure."""
-        if mirrors := self._mirrors or self._make_mirrors():
-            try:
-                await take(mirrors)
-            except SouffleurError as error:
-                return replace(gone, remarks=(*gone.remarks, str(error)))
-        return gone
+    async def _erase(
+        self, user_id: str, erase: Callable[[], Awaitable[G]], *, whole: bool = False
+    ) -> G:
+        """Erase records of a user while nothing is judged, also from the files of the mirror."""
+        gone: G = await self._service.do_alone(check_id(user_id), erase)
+        remark = await self._mirrors.erase(user_id, whole=whole) if self._mirrors else ""
+        return replace(gone, remarks=(*gone.remarks, remark)) if remark else gone
 
     def _retelling(self, user_id: str) -> "Retell | None":
-        """Return what has a model rewrite episodes and portraits that were cut, if there is one."""
+        """Return the function that has a model rewrite cut texts; `None` without a model."""
         agents = self.parts.agents
         return partial(agents.summaries.rewrite, user_id) if agents else None
 
     async def compact(self) -> list[str]:
         """Rewrite the files of the store, so that nothing deleted is left in them.
 
-        Returns where a Qdrant server keeps bytes nevertheless, and until when; empty for a folder.
+        Returns where a Qdrant server keeps bytes nevertheless, and until when.
         """
         return await self._service.do(self.knowledge.compact)
 
@@ -946,7 +786,7 @@ class Souffleur:
         """Wait until all due work is judged, summarised and on disk; return whether it is.
 
         Returns `False` after `seconds`, or if an endpoint is in trouble: see `error`. Raises
-        StoreError if the store is out of reach.
+        StoreError.
         """
         return await self._service.flush(seconds)
 
@@ -954,9 +794,8 @@ class Souffleur:
         """Finish work that a crash interrupted, and resume waiting work. `open` calls it."""
         try:
             await self._service.start()
-            if mirrors := self._make_mirrors():
-                self._mirrors = mirrors
-                mirrors.start()
+            if self._mirrors:
+                self._mirrors.start()
         except BaseException:
             await self._service.break_off()
             raise
@@ -964,8 +803,8 @@ class Souffleur:
     async def close(self) -> None:
         """Judge while `seconds_left`, then close everything. Idempotent.
 
-        Work that is left waits for the next start. A part that fails does not keep others open.
-        Raises StoreError if the store cannot be written and turns held in memory are lost.
+        Work that is left waits for the next start. A part that fails keeps no other part open.
+        Raises StoreError if turns held in memory are lost.
         """
         if self._mirrors:
             await self._mirrors.stop()
@@ -984,16 +823,16 @@ class Souffleur:
         """Return the records that match a text, best first; unlike `recall`, also weak matches.
 
         `scope` is memories, episodes, turns, or several of them. `agent_id` returns only what that
-        persona may know. Asks no model. Raises InputError, StoreError, EmbedderError.
+        persona may know. Raises InputError, StoreError, EmbedderError.
         """
         if not isinstance(text, str):
             raise InputError(f"what to search for must be a text, not {type(text).__name__}")
         scopes = [scope] if isinstance(scope, str) else scope
-        persona, sphere = await self._reader(user_id, agent_id)
+        persona, sphere = await self.participants.find_reader(user_id, agent_id)
         query = Query(
             user_id,
             shorten(text),
-            self._moment(at, persona),
+            self.participants.moment(at, persona),
             sphere=sphere,
             scope=tuple(pick(one, Scope, "scope") for one in scopes),
             limit=check_limit(limit),
@@ -1008,17 +847,14 @@ class Souffleur:
     async def history(self, memory_id: str, *, user_id: str) -> LedgerEntries:
         """Return all changes of a memory, oldest first: who, when, why, on which words.
 
-        Raises NotFoundError if this user has no such memory.
+        Raises NotFoundError.
         """
         return await self.knowledge.history(memory_id, user_id=check_id(user_id))
 
     async def ledger(
         self, *, user_id: str, after: int = 0, limit: int = 100, newest_first: bool = False
     ) -> list[Recorded]:
-        """Return a user's ledger entries after a place in the ledger, the earliest first.
-
-        `after` is the `seq` of the latest one that is known. Raises InputError.
-        """
+        """Return a user's ledger entries, the earliest first; `after` is the latest known `seq`."""
         limit = check_limit(limit)
         return await self.knowledge.journal.recorded(
             check_id(user_id), after=after, limit=limit, newest_first=newest_first
@@ -1030,28 +866,31 @@ class Souffleur:
         """Return the changes made by turns, worded for the user: "Remembered: …".
 
         `after` is the `seq` of the latest known notice; `turn_id` selects one turn, as for
-        `erase_turn`. A turn has no notice before it is judged, or if it changed nothing. Raises
+        `erase_turn`. A turn that is not judged, or changed nothing, has no notice. Raises
         NotFoundError, InputError.
         """
         from souffleur.knowledge.store import erasing
         from souffleur.notices import read_notices
 
-        limit, owner, journal = check_limit(limit), check_id(user_id), self.knowledge.journal
+        limit, journal = check_limit(limit), self.knowledge.journal
+        persona, _ = await self.participants.find(user_id)
         turn = None
         if turn_id:
-            turn = await erasing.find_turn(journal, self._stored_id(turn_id), owner)
-        language = (await self._who(owner))[0].language
+            turn = (
+                await erasing.find_turn(
+                    journal, stored_id(turn_id, self.settings.redacted), user_id
+                )
+            ).id
 
         async def read(place: int, count: int) -> list[Recorded]:
-            id = turn.id if turn else None
-            return await journal.recorded(owner, after=place, limit=count, turn_id=id)
+            return await journal.recorded(user_id, after=place, limit=count, turn_id=turn)
 
-        return await read_notices(read, language, after=after, limit=limit)
+        return await read_notices(read, persona.language, after=after, limit=limit)
 
     async def undo(self, entry_id: str, *, user_id: str) -> LedgerEntry:
         """Undo a change for a user, by the id of its ledger entry; return the UNDO entry.
 
-        Raises NotFoundError if this user has no such entry, UndoError if it cannot be undone.
+        Raises NotFoundError, UndoError if the change cannot be undone.
         """
         by, owner = Actor(who=ActorKind.USER), check_id(user_id)
         return await self._service.do(
@@ -1067,12 +906,12 @@ class Souffleur:
     ) -> Memories:
         """Return a user's latest episodes, newest first; `agent_id` as in `search`."""
         now, limit = self.clock(), check_limit(limit)
-        _, sphere = await self._reader(user_id, agent_id)
+        _, sphere = await self.participants.find_reader(user_id, agent_id)
         return await self.knowledge.episodes(user_id, limit=limit, now=now, sphere=sphere)
 
     async def portrait(self, *, user_id: str, agent_id: str = "default") -> Memory | None:
         """Return a user's current portrait, for a persona; `None` if there is none yet."""
-        _, sphere = await self._who(check_id(user_id), check_id(agent_id, "agent_id"))
+        _, sphere = await self.participants.find(user_id, agent_id)
         return await self.knowledge.portrait(user_id, sphere)
 
     # The last one: below it, `list` in the class is this method.
@@ -1091,7 +930,7 @@ class Souffleur:
         returns only what that persona may know. Raises InputError, StoreError.
         """
         wanted = pick(state, MemoryState, "state") if state else None
-        _, sphere = await self._reader(user_id, agent_id)
+        _, sphere = await self.participants.find_reader(user_id, agent_id)
         return await self.knowledge.list(
             user_id,
             states=(wanted,) if wanted else tuple(MemoryState),
@@ -1101,13 +940,8 @@ class Souffleur:
             sphere=sphere,
         )
 
-    async def _set_aside(self, turn_ids: Sequence[str]) -> Sequence[Turn]:
-        turns = await self.knowledge.journal.get_turns(turn_ids)
-        return [one for one in turns if one.state is TurnState.FAILED]
-
     def _make_mirrors(self) -> "Mirrors | None":
-        folder = self.settings.mirror_folder
-        if not folder:
+        if not (folder := self.settings.mirror_folder):
             return None
         from souffleur.integrations.mirror.mirror import Mirrors
         from souffleur.knowledge.policy import POLICIES
@@ -1124,103 +958,23 @@ class Souffleur:
         sphere: str | None = None,
         dry_run: bool = False,
     ) -> LedgerEntries:
-        persona, told_in = await self._who(check_id(user_id), check_id(agent_id, "agent_id"))
+        persona, told_in = await self.participants.find(user_id, agent_id)
         verdict = Verdict(
             id=derive_id("by hand", uuid.uuid4()),
             user_id=user_id,
             agent_id=agent_id,
             sphere=told_in if sphere is None else sphere,
             by=Actor(who=by),
-            at=self._moment(at, persona),
+            at=self.participants.moment(at, persona),
             ops=tuple(ops),
         )
         carry = self.knowledge.writer.plan if dry_run else self.knowledge.apply
         return await self._service.do(lambda: carry(verdict))
 
-    async def _wanted(self, user_id: str) -> Preferences:
-        """Return what a user wants of a recall; what fails then fails again."""
-        try:
-            return await self.knowledge.cache.choices.find(user_id)
-        except SouffleurError:
-            return Preferences(user_id="")
-
     def _check_not_forked(self) -> None:
         """Raise StoreError in a forked process, where threads that are not there may hold locks."""
         if self._service.is_forked:
             self.knowledge.memories.check_usable()
-
-    def _is_kept_out_now(self, user_id: str) -> bool:
-        """Return whether a user wants nothing to be stored, as far as that is known here.
-
-        The journal asks again.
-        """
-        try:
-            return self.knowledge.choices.find_cached(user_id).keeps_out
-        except SouffleurError:
-            return False
-
-    async def _need_memory(self, user_id: str, *, incognito: bool = False) -> None:
-        """Raise MemoryOffError for a user with the memory off, and unless allowed if incognito."""
-        wanted = await self.knowledge.choices.find(user_id)
-        if wanted.keeps_out and not (incognito and wanted.memory):
-            what = "memory is off" if not wanted.memory else "turns are incognito"
-            raise MemoryOffError(
-                f"the {what} for {user_id!r}, who can change that: see `set_preferences`"
-            )
-
-    async def _asked(
-        self,
-        user_id: str,
-        session_id: str,
-        text: str,
-        agent_id: str,
-        at: Moment | None,
-        people: "People | None" = None,
-    ) -> tuple[Asked, str]:
-        """Return the checked question of `recall` or `ask`, and a warning about its time.
-
-        Raises InputError.
-        """
-        check_id(user_id)
-        check_id(session_id, "session_id")
-        if not isinstance(text, str):
-            raise InputError(f"text must be a text, not {type(text).__name__}")
-        check_id(agent_id, "agent_id")
-        persona, sphere = await self._who(user_id, agent_id, people)
-        now, odd = moment_or_now(at, now=self.clock(), zone=persona.zone)
-        words = shorten(mend(text))
-        return Asked(user_id, session_id, words, now, persona, agent_id, sphere), odd
-
-    async def _who(
-        self, user_id: str, agent_id: str = "default", people: "People | None" = None
-    ) -> tuple[Persona, str]:
-        """Return the names, zone and language of the two, and the sphere of the persona."""
-        known = people or self.knowledge.people
-        person, card = await known.find(user_id, agent_id)
-        persona = persona_of(self._usual, person, card)
-        self._zones.note(user_id, persona.zone)
-        return persona, sphere_of(card)
-
-    async def _reader(self, user_id: str, agent_id: str | None) -> tuple[Persona, str | None]:
-        """Return who reads, and the sphere to read: every sphere if no persona is named."""
-        named = "default" if agent_id is None else check_id(agent_id, "agent_id")
-        persona, sphere = await self._who(check_id(user_id), named)
-        return persona, None if agent_id is None else sphere
-
-    def _moment(self, at: Moment | None, persona: Persona) -> datetime:
-        return moment(at, now=self.clock(), zone=persona.zone)
-
-    def _zone_now(self, user_id: str, at: object) -> ZoneInfo:
-        """Return the zone for a time without one: the user's, if it can be read."""
-        if not lacks_zone(at):
-            return self._usual.zone
-        if self.knowledge.journal.collection.shared and (known := self._zones.of(user_id)):
-            return known
-        try:
-            person, _ = self.knowledge.people.find_now(user_id, "default")
-        except StoreError:  # the turn itself is held until the store is back
-            person = None
-        return persona_of(self._usual, person, None).zone
 
 
 class Opening:
@@ -1256,26 +1010,6 @@ class Opening:
     async def __aenter__(self) -> Souffleur:
         return await self._start()
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         if self._memory:
             await self._memory.close()
-
-
-def _add(reason: str, content: str, kind: Kind, importance: Importance) -> Add:
-    """Return the op that adds a sentence. Raises InputError for an invalid one."""
-    try:
-        return Add(reason=reason, quote="", content=content, kind=kind, importance=importance)
-    except ValidationError as error:
-        raise InputError(f"this cannot be remembered: {describe_faults(error)}") from None
-
-
-def _topic(text: object) -> str:
-    """Return a topic whose characters are whole. Raises InputError if it is blank, or no text."""
-    if not isinstance(text, str) or is_blank(text):
-        raise InputError("say what is to be forgotten: a name, or a few words")
-    return mend(text)

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from functools import update_wrapper
 from inspect import iscoroutinefunction, signature
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from souffleur.api import Souffleur
@@ -263,10 +262,5 @@ class BlockingSouffleur(Methods):
     def __enter__(self) -> "BlockingSouffleur":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()

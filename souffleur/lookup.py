@@ -6,11 +6,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
-from souffleur.errors import InputError
+from souffleur.errors import InputError, NotFoundError
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.memory import Category, Kind, MemoryState
 from souffleur.knowledge.search.memories import count
-from souffleur.knowledge.search.query import Wanted
+from souffleur.knowledge.search.query import CLEARLY_MEANT, Query, Wanted
+from souffleur.knowledge.turn import shorten
 
 if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -56,6 +57,18 @@ async def read_stats(knowledge: "KnowledgeBase", user_id: str, now: datetime) ->
         categories=await counted(Category, lambda one: replace(current, categories=(one,))),
         states=await counted(MemoryState, lambda one: replace(every, states=(one,))),
     )
+
+
+async def find_meant(
+    knowledge: "KnowledgeBase", query: str, user_id: str, now: datetime
+) -> list[str]:
+    """Return the ids of the memories that a query means: the one with this id, or by relevance."""
+    try:
+        return [(await knowledge.get(query, user_id=user_id)).id]
+    except NotFoundError:
+        everything = Query(user_id, shorten(query), now, sphere=None, limit=20)
+        hits = await knowledge.current.search(everything)
+        return [hit.memory.id for hit in hits if hit.relevance >= CLEARLY_MEANT]
 
 
 def pick(value: str, of: type[E], what: str) -> E:

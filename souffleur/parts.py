@@ -9,7 +9,6 @@ from pydantic import SecretStr
 
 from souffleur.agents.model.chat import Chat, guarded
 from souffleur.agents.model.endpoint import Endpoint, Prices
-from souffleur.cast import usual
 from souffleur.errors import SettingsError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.network.breaker import Breaker
@@ -17,6 +16,7 @@ from souffleur.knowledge.policy import POLICIES
 from souffleur.knowledge.search.embedder import Embedder, make_embedder
 from souffleur.knowledge.store.opening import Opener, StoreLocation, open_knowledge
 from souffleur.knowledge.watching import Watch, unwatched
+from souffleur.participants import usual
 from souffleur.service.budget import Budget, DailyLimit
 from souffleur.service.health import Endpoints, Replies
 from souffleur.service.limit import COMPUTING, COMPUTING_REMOTELY, Limit

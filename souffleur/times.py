@@ -6,7 +6,6 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
-from zoneinfo import ZoneInfo
 
 from souffleur.errors import InputError
 
@@ -54,8 +53,6 @@ Moment = datetime | str | float
 
 YEARS = range(1900, 2200)
 """Calendar years in which something can have been said."""
-MAX_ZONES = 10_000
-"""Number of users whose time zone is remembered."""
 NOW_TAKEN = "; now was taken"
 """How a warning about a time ends that was replaced by now."""
 _FORMS = "a datetime, an ISO 8601 string or seconds or milliseconds since 1970"
@@ -65,23 +62,6 @@ _PARTS = (1, 10**3, 10**6, 10**9)
 """How many parts of a second are counted by those who count since 1970."""
 _COUNTED = re.compile(r"[+-]?[0-9]{9,19}(?:\.[0-9]*)?")
 """A number of seconds or parts of them in a text; eight digits are a day by ISO 8601."""
-
-
-class KnownZones:
-    """The time zones of the users seen last, so that a turn need not wait for a server. Bounded."""
-
-    def __init__(self) -> None:
-        self._zones: dict[str, ZoneInfo] = {}
-
-    def note(self, user_id: str, zone: ZoneInfo) -> None:
-        """Remember the zone of a user."""
-        if len(self._zones) >= MAX_ZONES:
-            self._zones = {}
-        self._zones[user_id] = zone
-
-    def of(self, user_id: str) -> ZoneInfo | None:
-        """Return the zone of a user, if it is known."""
-        return self._zones.get(user_id)
 
 
 def read_moment(value: object) -> datetime:

@@ -1,7 +1,6 @@
 """Types for annotations: those that methods take and return, beside the names of `souffleur`."""
 
 from souffleur.agents.brief import Persona as Persona
-from souffleur.cast import Cast as Cast
 from souffleur.integrations.importers.files import ImportSource as ImportSource
 from souffleur.knowledge.forgetting.topic import TopicPreview as TopicPreview, Trace as Trace
 from souffleur.knowledge.knowledge_base import KnowledgeBase as KnowledgeBase
@@ -34,6 +33,7 @@ from souffleur.knowledge.store.topics import Forgotten as Forgotten
 from souffleur.knowledge.store.transfer import Imported as Imported
 from souffleur.knowledge.turn import Turn as Turn, TurnState as TurnState
 from souffleur.lookup import Stats as Stats
+from souffleur.participants import Cast as Cast
 from souffleur.recall.gather import Past as Past
 from souffleur.recall.rendering import Reference as Reference
 from souffleur.report.quality import Quality as Quality

@@ -12,8 +12,8 @@ from souffleur.cli.tables import Columns, marked, show
 from souffleur.times import to_minute
 
 if TYPE_CHECKING:
-    from souffleur.cast import Cast
     from souffleur.knowledge.operation import LedgerEntry
+    from souffleur.participants import Cast
 
 _COLOURS = {
     "ADD": "green",

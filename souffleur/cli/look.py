@@ -23,11 +23,11 @@ from souffleur.errors import SettingsError
 from souffleur.times import to_minute
 
 if TYPE_CHECKING:
-    from souffleur.cast import Cast
     from souffleur.cli.memory import Memory
     from souffleur.knowledge.memory import Memory as OneMemory
     from souffleur.knowledge.policy import Policy
     from souffleur.knowledge.search.query import Found
+    from souffleur.participants import Cast
 
 WHOSE = f"The user whose memories to list; default: {ME}, of turns and proposals all."
 

@@ -17,7 +17,6 @@ from pydantic_core import PydanticSerializationError, to_json, to_jsonable_pytho
 
 from souffleur import errors
 from souffleur.agents.model.response import retry_after
-from souffleur.cast import Cast
 from souffleur.errors import InputError, NotFoundError, RemoteError, SouffleurError
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.memory import Category, Kind, MemoryState
@@ -29,6 +28,7 @@ from souffleur.knowledge.store.transfer import Imported
 from souffleur.knowledge.text.plain import mend
 from souffleur.lookup import check_limit, pick
 from souffleur.messages import Messages, read_messages
+from souffleur.participants import Cast
 from souffleur.recall.compose import Recall
 from souffleur.server.table import ROWS, WHO, Answered, Counted, Page, Row, RunAnswer
 from souffleur.service.intake import Receipt, words

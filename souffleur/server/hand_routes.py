@@ -9,7 +9,6 @@ from fastapi.responses import PlainTextResponse, StreamingResponse
 from pydantic import Field
 
 from souffleur.api import Souffleur
-from souffleur.cast import Cast
 from souffleur.errors import FileError
 from souffleur.integrations.importers.files import ImportSource, source_of, temporary_file
 from souffleur.knowledge.memory import Category, Kind, MemoryState
@@ -19,6 +18,7 @@ from souffleur.knowledge.search.query import Wanted
 from souffleur.knowledge.store.export import export_lines
 from souffleur.knowledge.store.transfer import Imported
 from souffleur.lookup import READABLE
+from souffleur.participants import Cast
 from souffleur.server.access import (
     AgentId,
     Caller,

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Set as AbstractSet
+from collections.abc import Callable, Iterable, Sequence, Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from itertools import islice
@@ -15,18 +15,21 @@ from souffleur.errors import InputError, SouffleurError, StoreError, joined
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.operation import is_id
 from souffleur.knowledge.privacy.groups import Group
-from souffleur.knowledge.session import WindowRule
+from souffleur.knowledge.privacy.secrets import without_secret
 from souffleur.knowledge.text.plain import is_blank
 from souffleur.knowledge.text.thinking import without_thinking
 from souffleur.knowledge.turn import Turn, turn_point_id
 from souffleur.messages import Content, read_content
 from souffleur.notices import unmarked
 from souffleur.recall.compose import Recall
+from souffleur.telemetry.log_lines import describe, trace_bug
 from souffleur.times import moment_or_now
 
 if TYPE_CHECKING:
     from souffleur.knowledge.store.ledger import Journal
+    from souffleur.knowledge.watching import Work
     from souffleur.service.outbox import Outbox
+    from souffleur.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -53,9 +56,9 @@ class Receipt:
 class Said:
     """A turn as a host passes it, not checked yet."""
 
-    user_id: object
-    session_id: object
-    agent_id: object
+    user_id: str
+    session_id: str
+    agent_id: str
     turn_id: str
     user: object
     assistant: object
@@ -63,23 +66,68 @@ class Said:
 
 
 class Intake:
-    """Writes turns; `wake(user_id)` is called for each new one."""
+    """Checks turns as hosts pass them, and writes them."""
 
     def __init__(
         self,
         journal: "Journal",
-        rule: WindowRule,
+        settings: "Settings",
+        *,
+        clock: Callable[[], datetime],
+        find_zone: Callable[[str, object], tzinfo],
+        trouble: Callable[[str], str],
         wake: Callable[[str], None],
         outbox: "Outbox | None" = None,
     ) -> None:
-        """Turns for a store that takes long to answer go into an `outbox`."""
+        """`find_zone` returns the zone of a user for a time without one, `trouble` a user's errors.
+
+        `wake` is called with the user of each new turn.
+        Turns for a store that takes long to answer go into an `outbox`.
+        """
         self.outbox = outbox
+        self.pairing = Pairing()
         self._journal = journal
-        self._rule = rule
+        self._rule = settings.window_rule
+        self._redacted = settings.redacted
+        self._clock = clock
+        self._find_zone = find_zone
+        self._trouble = trouble
         self._wake = wake
         self._late: list[Turn] = []
         self._alone = RLock()
         """Held while turns are written, as hosts observe from several threads."""
+
+    def observe(
+        self, said: "Said", whisper: "Whisper", rewound: Sequence[str], work: "Work"
+    ) -> Receipt:
+        """Check and store a turn, after taking back the `rewound` ones. Never raises."""
+        name = said.turn_id
+        try:
+            return self._observe(said, whisper, rewound, work)
+        except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
+            bound = logger.bind(user=said.user_id, session=said.session_id, turn=name)
+            bound.error("a turn cannot be kept: {}", describe(error))
+            trace_bug(bound, error)
+            why = f"the turn cannot be kept: {describe(error)}"
+            return Receipt(name, new=False, error=why, durable=False)
+
+    def _observe(
+        self, said: "Said", whisper: "Whisper", rewound: Sequence[str], work: "Work"
+    ) -> Receipt:
+        zone = self._find_zone(said.user_id, said.at)
+        injected, odd_whisper = self.pairing.take(said.user_id, said.session_id, whisper)
+        turn, odd = turn_of(
+            said, now=self._clock(), zone=zone, injected=injected, redacted=self._redacted
+        )
+        if turn is None:
+            return Receipt(said.turn_id, new=False)
+        work.note(turn=turn.id, user_said=lambda: turn.user, replied=lambda: turn.assistant)
+        trouble = self._trouble(turn.user_id)
+        ids = [rewound] if isinstance(rewound, str) else rewound
+        left = [self.take(turn.unsaid(stored_id(id, self._redacted))) for id in ids]
+        receipt = self.take(turn)
+        errors = (receipt.error, odd, odd_whisper, trouble, *(one.error for one in left))
+        return replace(receipt, error=joined(*errors))
 
     @property
     def is_late(self) -> bool:
@@ -165,9 +213,8 @@ def turn_of(
 ) -> tuple[Turn | None, str]:
     """Return the checked turn, and warnings about it; `None` if it is blank.
 
-    Sensitive data of the `redacted` groups is masked.
-
-    Raises InputError for an invalid id, InputError for contents that cannot be read.
+    Sensitive data of the `redacted` groups is masked. Raises InputError for an invalid id, or for
+    contents that cannot be read.
     """
     user_id = check_id(said.user_id)
     session_id = check_id(said.session_id, "session_id")
@@ -204,9 +251,11 @@ def words(value: Content, what: str) -> str:
         raise InputError(f"{what}: {error}") from None
 
 
-def with_error(receipt: Receipt, *errors: str) -> Receipt:
-    """Return the receipt with further errors."""
-    return replace(receipt, error=joined(receipt.error, *errors))
+def stored_id(turn_id: str, redacted: AbstractSet[Group]) -> str:
+    """Return the id of a turn as it is stored: secrets in it are hashed, if they are redacted."""
+    if Group.SECRET in redacted and isinstance(turn_id, str):  # others are refused by `turn_of`
+        return without_secret(turn_id)
+    return turn_id
 
 
 MAX_SESSIONS = 10_000

@@ -8,7 +8,7 @@ import logging
 import os
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from datetime import timedelta
+from datetime import timedelta, tzinfo
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,10 +18,10 @@ from souffleur.errors import StoreError, joined
 from souffleur.knowledge.erasure import finish_removals
 from souffleur.knowledge.network.breaker import Outage
 from souffleur.knowledge.store.runs.watermarks import Leader
-from souffleur.knowledge.turn import Turn, TurnState
+from souffleur.knowledge.turn import TurnState
 from souffleur.loops import JudgingLoop
 from souffleur.service.health import Health
-from souffleur.service.intake import Intake, Receipt
+from souffleur.service.intake import Intake
 from souffleur.service.judging import Judge, Retries, embed_turns
 from souffleur.service.leases import Leases
 from souffleur.service.limit import Limit
@@ -38,9 +38,12 @@ T = TypeVar("T")
 
 
 class Service:
-    """Does the work that nobody waits for. `take` and `wake` may be called from any thread."""
+    """Does the work that nobody waits for. `intake` and `wake` may be used from any thread."""
 
-    def __init__(self, parts: "Parts", settings: Settings) -> None:
+    def __init__(
+        self, parts: "Parts", settings: Settings, find_zone: Callable[[str, object], tzinfo]
+    ) -> None:
+        """`find_zone` returns the zone of a user for a time without one."""
         self._parts = parts
         self._knowledge = parts.knowledge
         self._settings = settings
@@ -54,8 +57,14 @@ class Service:
         for breaker in parts.endpoints.breakers:
             breaker.on_outage = _warn
             breaker.on_return = lambda: self._loop.call(self.queue.wake_stalled)
-        self._intake = Intake(
-            self._knowledge.journal, settings.window_rule, self.wake, self._make_outbox()
+        self.intake = Intake(
+            self._knowledge.journal,
+            settings,
+            clock=parts.clock,
+            find_zone=find_zone,
+            trouble=self.error_for,
+            wake=self.wake,
+            outbox=self._make_outbox(),
         )
         self._upkeep = Upkeep(
             self._knowledge,
@@ -70,7 +79,7 @@ class Service:
             self.queue if self._judges else None,
             period=timedelta(seconds=settings.lease_seconds),
             times=parts.times,
-            first=self._intake.write_late,
+            first=self.intake.write_late,
         )
         self.schedule: Schedule | None = None
         self._end_serving: Callable[[], None] = lambda: None
@@ -122,10 +131,6 @@ class Service:
             await self._parts.budget.open()
         await self._warn_of_neglect()
 
-    def take(self, turn: Turn) -> Receipt:
-        """Store a turn durably, and have it judged. Raises SouffleurError."""
-        return self._intake.take(turn)
-
     def end_session(self, user_id: str, session_id: str, agent_id: str) -> bool:
         """Close a session, after what was said in it; return whether any turns were left.
 
@@ -138,9 +143,9 @@ class Service:
                 self.wake(user_id)
             return ended
 
-        if self._intake.outbox is None:
+        if self.intake.outbox is None:
             return end()
-        self._intake.outbox.then(user_id, end)
+        self.intake.outbox.then(user_id, end)
         return True
 
     def wake(self, user_id: str) -> None:
@@ -155,8 +160,8 @@ class Service:
         """
         if not self._judges:
             return
-        if self._shared and not await self._intake.arrived(user_id=user_id):
-            raise StoreError(self._intake.write_late() or "the turns are not on the server yet")
+        if self._shared and not await self.intake.arrived(user_id=user_id):
+            raise StoreError(self.intake.write_late() or "the turns are not on the server yet")
         await self.do(lambda: self.queue.judge_now(user_id))
         while await self._leases.is_elsewhere(user_id):
             await self._parts.times.sleep(POLL_SECONDS)
@@ -170,7 +175,7 @@ class Service:
         """Run work while nothing of a user is judged or summarised."""
 
         async def alone() -> T:
-            await self._intake.arrived(user_id=user_id)
+            await self.intake.arrived(user_id=user_id)
             try:
                 async with self.queue.halted(user_id):
                     return await self._leases.wait_for(user_id, work)
@@ -210,7 +215,7 @@ class Service:
     async def break_off(self) -> None:
         """Stop the tasks of a start that failed; waiting work is left to the next start."""
         async with AsyncExitStack() as stopping:
-            if outbox := self._intake.outbox:
+            if outbox := self.intake.outbox:
                 stopping.push_async_callback(asyncio.to_thread, outbox.close)
             stopping.push_async_callback(self.queue.stop)
             stopping.push_async_callback(self._stop_tasks)
@@ -234,7 +239,7 @@ class Service:
         latest = await journal.latest_judged()
         endpoint = "failing" if judging.outage else "ok"
         held = "turns are held in memory until the store is back"
-        late = held if self._intake.is_late and not self._shared else self._delivery
+        late = held if self.intake.is_late and not self._shared else self._delivery
         return Health(
             at=self._parts.clock(),
             endpoint=endpoint if self._parts.has_model else "none",
@@ -250,7 +255,7 @@ class Service:
         )
 
     async def _flush(self, seconds: float | None) -> bool:
-        await self._intake.arrived(seconds)
+        await self.intake.arrived(seconds)
         await self._upkeep.tidy()
         self._parts.endpoints.let_try()
         self.queue.hurry()
@@ -260,7 +265,7 @@ class Service:
         everything = self._shared and self._settings.judge_every == 1
         if everything and await self._knowledge.journal.count_turns(TurnState.PENDING):
             return False  # another process is to judge
-        return done and not self._intake.is_late and not self.queue.is_stalled
+        return done and not self.intake.is_late and not self.queue.is_stalled
 
     async def _work_off(self, seconds: float | None) -> bool:
         """Do all due work, and wait for other processes; return `False` if time ran out."""
@@ -309,7 +314,7 @@ class Service:
         await self.queue.finish(self.seconds_left())
 
     async def _write_last(self) -> None:
-        await self._intake.write_last(self.seconds_left())
+        await self.intake.write_last(self.seconds_left())
 
     async def _warn_of_neglect(self) -> None:
         """Log to the host's own logger, once, that due runs are never done."""
@@ -326,7 +331,7 @@ class Service:
 
     async def _recover(self) -> None:
         """Finish work that a crash interrupted; on a server, not the verdicts of other judges."""
-        outbox = self._intake.outbox
+        outbox = self.intake.outbox
         if outbox:
             for order in await self._knowledge.removals.waiting():
                 await self.do_alone(order.user_id, partial(self._finish_removals, order.user_id))
@@ -343,7 +348,7 @@ class Service:
     @property
     def _delivery(self) -> str:
         """Why turns are not on the server yet; empty if they are, or about to be."""
-        outbox = self._intake.outbox
+        outbox = self.intake.outbox
         if outbox is None or not outbox.error:
             return ""
         return f"{outbox.waiting} turns wait on this machine for the server: {outbox.error}"
@@ -359,7 +364,7 @@ class Service:
 
     async def _retry(self) -> None:
         """Write late turns; resume turns that waited for another day's budget, once it is there."""
-        self._intake.write_late()
+        self.intake.write_late()
         if self._parts.budget and self._parts.budget.take_renewal():
             await self.queue.resume()
 

@@ -86,7 +86,7 @@ class Users(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Close the file of turns that are for a server; the store is used again."""
-        if outbox := self.memory._service._intake.outbox:
+        if outbox := self.memory._service.intake.outbox:
             outbox.close()
 
     def own(self, user: str) -> list[Memory]:
@@ -126,7 +126,7 @@ class Users(RuleBasedStateMachine):
         self.memory.observe(**here, user=f"{self.marks[user]} {text}", assistant="ok", at=NOW)
         if over:
             self.memory.end_session(**here)
-        self.do(self.memory._service._intake.arrived())  # on a server, a moment later
+        self.do(self.memory._service.intake.arrived())  # on a server, a moment later
         self.do(self.base.embed_turns(name))
 
     @rule(user=users, data=st.data(), kind=st.integers(0, 4))

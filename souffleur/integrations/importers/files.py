@@ -1,21 +1,25 @@
-"""Files to import: the program that wrote a file, and temporary files for uploads."""
+"""Files to import: by the program that wrote a file; and temporary files for uploads."""
 
+import asyncio
 import shutil
 import tempfile
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 from zipfile import is_zipfile
 
 from souffleur.errors import FileError, NotFoundError, SettingsError, SouffleurError
 from souffleur.integrations.importers.chatgpt import is_chatgpt, read_chatgpt, size_of
 from souffleur.integrations.importers.chats import is_message_list, read_messages
-from souffleur.integrations.importers.replay import Reader
+from souffleur.integrations.importers.mem0 import import_mem0
+from souffleur.integrations.importers.replay import Reader, Replay
 from souffleur.integrations.importers.sillytavern import is_sillytavern, read_sillytavern
 from souffleur.knowledge.store.engine.files import locked_folder
 from souffleur.knowledge.store.export import is_export
+from souffleur.knowledge.store.transfer import Imported, import_export
 
 _HEAD = 1 << 16
 """Number of bytes by which a file is recognised."""
@@ -82,7 +86,35 @@ def source_of(file: Path, named: ImportSource | str = ImportSource.AUTO) -> Impo
     raise FileError(f"{file} is {what}")
 
 
-def check_size(file: Path, limit: int) -> None:
+async def import_file(
+    memory: Any,
+    file: Path,
+    source: ImportSource | str,
+    *,
+    user_id: str | None,
+    agent_id: str,
+    dry_run: bool,
+    wake: Callable[[str], None],
+) -> Imported:
+    """Import the records of a file into a Souffleur: see `Souffleur.import_file`.
+
+    `wake` is called with each user whose turns wait to be judged.
+    """
+    found, knowledge, now = source_of(file, source), memory.knowledge, memory.clock()
+    if found is ImportSource.SOUFFLEUR:
+        return await import_export(knowledge, file, user_id=user_id, dry_run=dry_run, wake=wake)
+    await asyncio.to_thread(_check_size, file, memory.settings.max_import)
+    if not found.is_chat:
+        return await import_mem0(knowledge, file, user_id=user_id, dry_run=dry_run, now=now)
+    if user_id is None:
+        raise FileError(f"{file} names no user: say whose chats these are")
+    persona, _ = await memory.participants.find(user_id, agent_id)
+    await memory.participants.need_memory(user_id)
+    replay = Replay(memory, user_id=user_id, agent_id=agent_id, persona=persona, now=now)
+    return await replay.run(file, READERS[found], source=found, dry_run=dry_run)
+
+
+def _check_size(file: Path, limit: int) -> None:
     """Raise FileError for a file of more than `limit` bytes, unpacked."""
     if (size := size_of(file)) > limit:
         raise FileError(

@@ -11,11 +11,12 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
+from souffleur.agents.brief import Persona
 from souffleur.errors import FileError, InputError, StoreError
 from souffleur.integrations.importers.chats import (
     MAX_NAME,
@@ -39,12 +40,9 @@ from souffleur.knowledge.session import (
 from souffleur.knowledge.store.transfer import DIFFERS, Imported
 from souffleur.knowledge.turn import Turn, digest_of, shorten, turn_point_id
 from souffleur.recall.rendering import estimate_tokens
-from souffleur.service.intake import Receipt, Said, turn_of
+from souffleur.service.intake import Said, turn_of
 from souffleur.service.judging import USUAL_TURNS_PER_CALL, turns_per_call
 from souffleur.settings import Settings
-
-if TYPE_CHECKING:
-    from souffleur.knowledge.store.ledger import Journal
 
 Reader = Callable[[Path, Collection[str]], Iterable[Chat | Unread]]
 """Reads the chats of a file; the second argument has the names of the user. Raises FileError."""
@@ -76,19 +74,13 @@ class _Counts:
 class Replay:
     """Observes the turns of imported chats for one user and persona."""
 
+    memory: Any
+    """A Souffleur."""
     user_id: str
     agent_id: str
-    called: Collection[str]
-    """The names of the user."""
-    zone: tzinfo
-    """The zone of times without one."""
+    persona: Persona
+    """The names of the user, and the zone of times without one."""
     now: datetime
-    journal: "Journal"
-    settings: Settings
-    observe: Callable[..., Receipt]
-    """`Souffleur.observe`."""
-    end_session: Callable[..., bool]
-    """`Souffleur.end_session`."""
 
     async def run(self, file: Path, read: Reader, *, source: str, dry_run: bool) -> Imported:
         """Read all chats of a file, then observe each turn that the store does not have.
@@ -115,10 +107,10 @@ class Replay:
                         self._observe(turn)
                         await asyncio.sleep(0)  # other requests are answered meanwhile
                 if not (dry_run or left[turn.session_id]) and turn.session_id in observed:
-                    self.end_session(
+                    self.memory.end_session(
                         user_id=self.user_id, session_id=turn.session_id, agent_id=self.agent_id
                     )
-        needed = await asyncio.to_thread(estimate, counts.new, self.settings)
+        needed = await asyncio.to_thread(estimate, counts.new, self.memory.settings)
         return Imported(
             source=source,
             dry_run=dry_run,
@@ -132,11 +124,11 @@ class Replay:
     def _read(self, file: Path, read: Reader, counts: _Counts) -> list[Sequence[ChatTurn]]:
         """Return the turns of each chat. Raises FileError if no part of the file can be read."""
         chats: list[Sequence[ChatTurn]] = []
-        for chat in read(file, self.called):
+        for chat in read(file, (self.user_id, *self.persona.of_user)):
             if isinstance(chat, Unread):
                 counts.leave_out(chat)
                 continue
-            turns, left_out = turns_of(chat, zone=self.zone, now=self.now)
+            turns, left_out = turns_of(chat, zone=self.persona.zone, now=self.now)
             try:
                 for turn in turns:
                     check_id(turn.session_id, "session_id")
@@ -156,7 +148,7 @@ class Replay:
         return turn_point_id(self.user_id, self.agent_id, turn.session_id, turn.turn_id)
 
     async def _stored(self, page: Sequence[ChatTurn]) -> dict[str, Turn]:
-        found = await self.journal.get_turns([self._id(turn) for turn in page])
+        found = await self.memory.knowledge.journal.get_turns([self._id(turn) for turn in page])
         return {turn.id: turn for turn in found}
 
     def _digests(self, turns: Sequence[ChatTurn]) -> dict[str, str]:
@@ -174,13 +166,13 @@ class Replay:
             turn.assistant,
             turn.at,
         )
-        redacted = self.settings.redacted
+        redacted = self.memory.settings.redacted
         kept, _ = turn_of(said, now=turn.at, zone=UTC, injected=(), redacted=redacted)
         return digest_of(kept) if kept else ""
 
     def _observe(self, turn: ChatTurn) -> None:
         """Observe a turn. Raises StoreError if it is not on disk afterwards."""
-        receipt = self.observe(
+        receipt = self.memory.observe(
             user_id=self.user_id,
             session_id=turn.session_id,
             user=turn.user,

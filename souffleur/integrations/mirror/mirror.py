@@ -314,19 +314,21 @@ class Mirrors:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def drop(self, user_id: str) -> None:
-        """Delete the files of an erased user. Raises FileError."""
-        await self._stop_watching(user_id)
-        await asyncio.to_thread(self.mirror_of(user_id).delete)
+    async def erase(self, user_id: str, *, whole: bool) -> str:
+        """Remove erased memories from the files of a user, or with `whole` the files.
 
-    async def clear(self, user_id: str) -> None:
-        """Remove erased memories from the files of a user, if the user has files.
-
-        Raises the errors of `Mirror.sync`.
+        Returns why that failed; empty if it did not.
         """
-        if self._folder_of(user_id).is_dir():
-            await self._stop_watching(user_id)  # the task of all users starts it again
-            await self.mirror_of(user_id).sync(erased=True)
+        try:
+            if whole:
+                await self._stop_watching(user_id)
+                await asyncio.to_thread(self.mirror_of(user_id).delete)
+            elif self._folder_of(user_id).is_dir():
+                await self._stop_watching(user_id)  # the task of all users starts it again
+                await self.mirror_of(user_id).sync(erased=True)
+        except SouffleurError as error:
+            return str(error)
+        return ""
 
     def mirror_of(self, user_id: str) -> Mirror:
         """Return the mirror of a user, in a folder named after the user."""

@@ -285,7 +285,7 @@ from souffleur.errors import BlockingError, StoreError
 
 def hold(memory, held, done):
     journal = memory._inner.knowledge.journal
-    with journal.lock, journal.collection._alone, memory._inner._service._intake._alone:
+    with journal.lock, journal.collection._alone, memory._inner._service.intake._alone:
         held.set()
         done.wait()
 

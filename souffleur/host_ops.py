@@ -1,4 +1,4 @@
-"""Skills: how something was done, told by the host that did it."""
+"""The ops of a host: a sentence to remember, what a persona is, a skill."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,10 +6,33 @@ from typing import Any
 from pydantic import ValidationError
 
 from souffleur.errors import InputError
-from souffleur.knowledge.memory import Kind, Memory
-from souffleur.knowledge.operation import Add, Boost, Importance, Op, Update
+from souffleur.knowledge.memory import Category, Kind, Memory
+from souffleur.knowledge.operation import Add, Boost, Forget, Importance, Op, Update
 from souffleur.knowledge.store.reading import describe_faults
 from souffleur.knowledge.text.plain import clean
+
+
+def add_op(reason: str, content: str, kind: Kind, importance: Importance) -> Add:
+    """Return the op that adds a sentence. Raises InputError for an invalid sentence."""
+    try:
+        return Add(reason=reason, quote="", content=content, kind=kind, importance=importance)
+    except ValidationError as error:
+        raise InputError(f"this cannot be remembered: {describe_faults(error)}") from None
+
+
+def definition_ops(sentences: Sequence[str], known: Sequence[Memory]) -> list[Op]:
+    """Return the ops that make sentences the definition of a persona, in place of the `known` ones.
+
+    Raises InputError for an invalid sentence.
+    """
+    if isinstance(sentences, str):  # each of its characters would be a sentence
+        raise InputError("what a persona is must be a list of sentences, not one text")
+    adds = [add_op("defined by the host", one, Kind.FACT, Importance.HIGH) for one in sentences]
+    said, there = {add.content for add in adds}, {one.content for one in known}
+    gone = [one.id for one in known if one.content not in said]
+    ops: list[Op] = [Forget(target=id, reason="defined otherwise by the host") for id in gone]
+    system = {"category": Category.SYSTEM}
+    return ops + [add.model_copy(update=system) for add in adds if add.content not in there]
 
 
 def skill_data(name: str, workflow: Sequence[str], outcome: str) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from souffleur.report.phrases import MEMORIES, count
 if TYPE_CHECKING:
     from souffleur.cli.memory import Memory
     from souffleur.knowledge.operation import LedgerEntry
-    from souffleur.participants import Cast
 
 ProposalId = Annotated[str, Argument(help="Id of a proposal or memory, or its beginning.")]
 

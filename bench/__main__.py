@@ -22,7 +22,6 @@ COMMANDS = {
     "versus": "bench.versus",
     "situations": "bench.situations",
     "portraits": "bench.portraits",
-    "questions": "bench.questions",
     "reviews": "bench.reviews",
     "forgetting": "bench.forgetting",
     "lives": "bench.lives",

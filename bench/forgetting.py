@@ -18,6 +18,7 @@ from typing import Annotated
 import typer
 from loguru import logger
 from rich.console import Console
+from typer import Argument, Option
 
 from bench.residue import found_in
 from souffleur.agents.model.recording import Player
@@ -154,10 +155,10 @@ def report(done: Sequence[TopicForgotten], console: Console) -> None:
 
 
 def forgetting(
-    dialogues: Annotated[Path, typer.Argument(help="The folder of scripts.")],
-    recordings: Annotated[Path, typer.Argument(help="The folder of recorded answers.")],
-    only: Annotated[str, typer.Option(help="Only scripts with such a name.")] = "*",
-    topics: Annotated[int, typer.Option(help="Topics of each dialogue.")] = 2,
+    dialogues: Annotated[Path, Argument(help="The folder of scripts.")],
+    recordings: Annotated[Path, Argument(help="The folder of recorded answers.")],
+    only: Annotated[str, Option(help="Only scripts with such a name.")] = "*",
+    topics: Annotated[int, Option(help="Topics of each dialogue.")] = 2,
 ) -> None:
     """Forget topics after recorded dialogues, and look for them everywhere."""
     done = asyncio.run(_all(find_scripts(dialogues, only), recordings, topics))

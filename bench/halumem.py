@@ -4,7 +4,7 @@ python -m bench halumem halumem.jsonl --sessions 5 --record answers.jsonl
 
 The sessions of a user are replayed through the real runtime into a fresh store. After each, an eval
 judge marks what the monitor wrote during it, and the ten best search results for each point that
-replaces an older one, see `halumem_marks`; `halumem_scores` has the metrics and their source. The
+replaces an older one, see `halumem_marks`, which has the metrics and their source. The
 set is not shipped: https://github.com/MemTensor/HaluMem.
 """
 
@@ -16,11 +16,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
+from typer import Argument, Option
 
 from bench.command import (
     Embedder,
@@ -28,19 +28,18 @@ from bench.command import (
     Record,
     Recorded,
     ToJson,
-    need_one_mode,
     open_source,
     source_settings,
 )
 from bench.sets.halumem_file import EXPECTED_FILE, Part, User, choose
 from bench.sets.halumem_marks import (
     Marker,
+    Rate,
     SessionMarks,
     SessionResult,
+    measure,
 )
-from bench.sets.halumem_scores import Rate, measure
 from souffleur.agents.model.chat import Chat
-from souffleur.agents.model.recording import Recorder, prune
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.api import Souffleur
 from souffleur.dialogue import Played, clock_for, replay
@@ -174,9 +173,9 @@ def _wrong(marked: SessionMarks) -> list[tuple[str, str, str, str]]:
 
 
 def halumem(
-    file: Annotated[Path, typer.Argument(help=f"{EXPECTED_FILE}.")],
-    user: Annotated[int, typer.Option(help="Index of the user's line, from 0.")] = 0,
-    sessions: Annotated[int | None, typer.Option(help="Number of sessions; default: all.")] = None,
+    file: Annotated[Path, Argument(help=f"{EXPECTED_FILE}.")],
+    user: Annotated[int, Option(help="Index of the user's line, from 0.")] = 0,
+    sessions: Annotated[int | None, Option(help="Number of sessions; default: all.")] = None,
     embedder: Embedder = "hash:512",
     record: Record = None,
     recorded: Recorded = None,
@@ -184,10 +183,9 @@ def halumem(
     to_json: ToJson = False,
 ) -> None:
     """Replay HaluMem's sessions of a user, and mark what each leaves in the memory."""
-    need_one_mode(record, recorded)
     console = Console(highlight=False, width=140)
+    settings = source_settings(record, recorded, embedder=embedder)
     chosen = choose(file, user, sessions)
-    settings = source_settings(recorded, embedder=embedder)
     result = asyncio.run(_run(chosen, settings, record, recorded, max_calls))
     if to_json:
         print(as_json(result))
@@ -202,10 +200,10 @@ async def _run(
     recorded: Path | None,
     most: int | None,
 ) -> Result:
+    troubles: list[str] = []
+    source = open_source(settings, record, recorded, most=most, is_whole=lambda: not troubles)
     with scratch() as folder:
-        placed = settings.model_copy(update={"path": folder})
-        async with open_source(settings, record=record, recorded=recorded, most=most) as chat:
-            result = await run(user, placed, chat)
-    if record and isinstance(chat, Recorder) and not result.troubles:
-        prune(record, chat.used)
+        async with source as chat:
+            result = await run(user, settings.model_copy(update={"path": folder}), chat)
+            troubles += result.troubles
     return result

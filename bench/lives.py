@@ -19,14 +19,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
-import typer
-import yaml
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from rich.console import Console
+from typer import Argument, Option
 
+from bench.hand_written import read_yaml
 from souffleur.api import Souffleur
 from souffleur.dialogue import StageClock
 from souffleur.evals.fixture import scratch
+from souffleur.knowledge.memory import Frozen
 from souffleur.knowledge.store.backup import restore
 from souffleur.parts import make_place
 from souffleur.service.jobs import RUNS
@@ -42,10 +43,8 @@ NIGHT = timedelta(hours=4)
 """The hour of the day at which runs are made."""
 
 
-class LifeTurn(BaseModel):
+class LifeTurn(Frozen):
     """What was said."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     at: datetime
     """The local time, without a zone."""
@@ -53,10 +52,8 @@ class LifeTurn(BaseModel):
     companion: str
 
 
-class LifeMessage(BaseModel):
+class LifeMessage(Frozen):
     """A message that is only recalled for."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     at: datetime
     text: str
@@ -66,19 +63,15 @@ class LifeMessage(BaseModel):
     """What was true once or never."""
 
 
-class LifeQuestion(BaseModel):
+class LifeQuestion(Frozen):
     """A question about the past, asked at the end."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: str
     answer: str
 
 
-class WrittenLife(BaseModel):
+class WrittenLife(Frozen):
     """A whole file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     language: Literal["en", "zh", "ja"]
     person: str
@@ -204,16 +197,16 @@ async def recalled(memory: Souffleur, moment: Moment) -> Block:
 
 
 def lives(
-    path: Annotated[Path, typer.Argument(help="The file of the life.")],
-    out: Annotated[Path, typer.Option(help="The folder for blocks and backups.")],
+    path: Annotated[Path, Argument(help="The file of the life.")],
+    out: Annotated[Path, Option(help="The folder for blocks and backups.")],
     again: Annotated[
-        bool, typer.Option("--again", help="Recall anew over the backups in that folder.")
+        bool, Option("--again", help="Recall anew over the backups in that folder.")
     ] = False,
-    runs: Annotated[bool, typer.Option("--runs", help="Make all runs once a week.")] = False,
-    embedder: Annotated[str, typer.Option(help="hash:512, fastembed:MODEL …")] = "hash:512",
+    runs: Annotated[bool, Option("--runs", help="Make all runs once a week.")] = False,
+    embedder: Annotated[str, Option(help="hash:512, fastembed:MODEL …")] = "hash:512",
 ) -> None:
     """Play a year of a life, and keep what each of its messages brings."""
-    life = WrittenLife.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    life = read_yaml(path, WrittenLife)
     out.mkdir(parents=True, exist_ok=True)
     for old in () if again else out.glob("*.backup"):
         old.unlink()

@@ -7,18 +7,19 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from importlib.resources import files
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.console import Console
 from rich.table import Table
+from typer import Option
 
 from bench.command import ToJson
+from bench.speed.store import watched_loop
 from souffleur import Reply, Request, Settings, Souffleur
 from souffleur.agents.model.chat import Usage
 from souffleur.evals.fixture import scratch
@@ -31,8 +32,6 @@ PARALLEL = (32, 64, 128, 500)
 QUEUE_TURNS, QUEUE_USERS = 1_000, 50
 GROUPS = (1, USUAL_TURNS_PER_CALL, 10, 20)
 """Values of `turns_per_call` that are tried with the queue."""
-LOOK_PAUSE = 0.001
-"""Seconds between two looks at whether the event loop is free."""
 _SKIP = json.dumps({"reason": "", "ops": [{"op": "SKIP", "reason": "small talk"}]})
 
 
@@ -106,12 +105,13 @@ async def burst(users: int, turns: int, delay: float, parallel: int) -> Burst:
     async with _opened(model, parallel_users=parallel, turns_per_call=1) as memory:
         await _warm(memory, model)
         _talk(memory, users, turns)
-        async with _watched() as held:
+        held = [0.0]
+        async with watched_loop(lambda for_ms, _: held.append(for_ms)):
             began = time.perf_counter()
             await memory.flush()
             seconds = time.perf_counter() - began
     allowed = delay * -(-model.calls // parallel)
-    return Burst(parallel, users * turns, model.calls, seconds, allowed, max(held, default=0.0))
+    return Burst(parallel, users * turns, model.calls, seconds, allowed, max(held))
 
 
 async def queue(turns: int, users: int, most: int) -> Queue:
@@ -124,14 +124,14 @@ async def queue(turns: int, users: int, most: int) -> Queue:
 
 
 def load(
-    users: Annotated[int, typer.Option(min=1, help="Users who speak at once.")] = 500,
-    turns: Annotated[int, typer.Option(min=1, help="Turns that each of them says.")] = 2,
-    delay: Annotated[float, typer.Option(min=0.0, help="Seconds the model takes.")] = 1.0,
+    users: Annotated[int, Option(min=1, help="Users who speak at once.")] = 500,
+    turns: Annotated[int, Option(min=1, help="Turns that each of them says.")] = 2,
+    delay: Annotated[float, Option(min=0.0, help="Seconds the model takes.")] = 1.0,
     parallel: Annotated[
-        list[int] | None, typer.Option(min=1, help="Value of `parallel_users`; repeatable.")
+        list[int] | None, Option(min=1, help="Value of `parallel_users`; repeatable.")
     ] = None,
     queued: Annotated[
-        int, typer.Option(min=1, help="Turns of the waiting queue, of 20 each user.")
+        int, Option(min=1, help="Turns of the waiting queue, of 20 each user.")
     ] = QUEUE_TURNS,
     as_json: ToJson = False,
 ) -> None:
@@ -197,23 +197,3 @@ async def _opened(model: Model, **fields: Any) -> AsyncIterator[Souffleur]:
         settings = Settings(path=folder, idle_minutes=0, window=100, **fields)
         async with Souffleur.open(settings, chat=model) as memory:
             yield memory
-
-
-@asynccontextmanager
-async def _watched() -> AsyncIterator[list[float]]:
-    """Yield a list of the times in milliseconds for which the loop was held; it grows."""
-    held: list[float] = []
-
-    async def watch() -> None:
-        while True:
-            began = time.perf_counter()
-            await asyncio.sleep(LOOK_PAUSE)
-            held.append(1000 * (time.perf_counter() - began - LOOK_PAUSE))
-
-    task = asyncio.create_task(watch())
-    try:
-        yield held
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task

@@ -18,11 +18,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.console import Console
 from rich.table import Table
+from typer import Option
 
 from bench.command import ToJson
+from bench.speed.store import process_memory
 
 MEMORIES = 1_000
 """Memories of the user who talks."""
@@ -264,40 +265,25 @@ async def _proxy(told: Connection, upstream: str, folder: Path, memories: int) -
             await memory.remember(f"Ann likes {thing} in {place}, {count} times.", user_id="ann")
         spare_what_lasts()  # as the command does
 
+        def tell(said: str) -> None:
+            told.send(said.partition(" ")[0])
+
         async def attend() -> None:
             while await asyncio.to_thread(told.recv) != "end":
-                told.send(_resident())
+                told.send(process_memory("RssAnon"))
             stopping.set()
 
         attending = asyncio.ensure_future(attend())
-        settings = memory.settings
-        await serve(
-            memory,
-            settings,
-            "127.0.0.1",
-            0,
-            lambda said: told.send(said.partition(" ")[0]),
-            stopping,
-        )
+        await serve(memory, memory.settings, "127.0.0.1", 0, tell, stopping)
         await attending
 
 
-def _resident() -> float:
-    """Return the MB of its own that this process holds; 0 where the system does not say."""
-    try:
-        status = Path("/proc/self/status").read_text(encoding="ascii")
-    except OSError:
-        return 0.0
-    found = re.search(r"RssAnon:\s+(\d+) kB", status)
-    return int(found[1]) / 1024 if found else 0.0
-
-
 def proxy(
-    rounds: Annotated[int, typer.Option(min=2, help="Requests each way, one by one.")] = ROUNDS,
-    streams: Annotated[int, typer.Option(min=2, help="Streams at once.")] = STREAMS,
-    memories: Annotated[int, typer.Option(min=0, help="Memories of the user.")] = MEMORIES,
+    rounds: Annotated[int, Option(min=2, help="Requests each way, one by one.")] = ROUNDS,
+    streams: Annotated[int, Option(min=2, help="Streams at once.")] = STREAMS,
+    memories: Annotated[int, Option(min=0, help="Memories of the user.")] = MEMORIES,
     earlier: Annotated[
-        int, typer.Option(min=0, help="Earlier exchanges, of 1.2 kB, in each single request.")
+        int, Option(min=0, help="Earlier exchanges, of 1.2 kB, in each single request.")
     ] = 0,
     as_json: ToJson = False,
 ) -> None:

@@ -4,29 +4,29 @@ python -m bench reviews bench/data/reviews.yaml --recorded bench/data/reviews.js
 """
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, time
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
-import typer
-import yaml
-from pydantic import AwareDatetime, BaseModel, ConfigDict
+from pydantic import AwareDatetime
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
+from typer import Argument
 
-from bench.command import Record, Recorded, need_one_mode, open_source, source_settings
+from bench.command import Record, Recorded, open_source, source_settings
+from bench.hand_written import read_yaml
 from souffleur.agents.brief import Persona
-from souffleur.agents.model.recording import Recorder, prune
 from souffleur.agents.reviewer import MemoryReviewer
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.agents.task import Context
 from souffleur.evals.fixture import scratch
 from souffleur.knowledge import decay
-from souffleur.knowledge.memory import Evidence, Kind, Memory, Speaker
+from souffleur.knowledge.memory import Evidence, Frozen, Kind, Memory, Speaker
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.search.embedder import make_embedder
@@ -40,11 +40,7 @@ DUE_IMPORTANCE = {"promotion": 2.6, "decay": 1.0}
 """Importance at the anchor; an unused 1.0 is due for review after three weeks."""
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Known(_Part):
+class Known(Frozen):
     """A memory of a case."""
 
     content: str
@@ -56,7 +52,7 @@ class Known(_Part):
     last_used: str | None = None
 
 
-class Said(_Part):
+class Said(Frozen):
     """A raw turn of a case."""
 
     at: AwareDatetime
@@ -64,7 +60,7 @@ class Said(_Part):
     assistant: str = ""
 
 
-class Case(_Part):
+class Case(Frozen):
     """One due memory, with the other memories and turns of its user."""
 
     name: str
@@ -74,8 +70,8 @@ class Case(_Part):
     assistant: str
     now: AwareDatetime
     memory: Known
-    others: list[Known] = []
-    turns: list[Said] = []
+    others: tuple[Known, ...] = ()
+    turns: tuple[Said, ...] = ()
     expect: str | list[str]
     """PROMOTE, KEEP or DELETE; a list if several can be defended."""
     needs_search: bool = False
@@ -102,13 +98,13 @@ class Reviewed:
         return self.op in self.case.expected
 
 
-def read_cases(file: Path) -> list[Case]:
-    """Return the cases of a file, in order."""
-    raw: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
-    return [Case.model_validate(part) for part in raw["cases"]]
+class Cases(Frozen):
+    """A whole file."""
+
+    cases: tuple[Case, ...]
 
 
-async def run(cases: list[Case], judge: StructuredChat) -> list[Reviewed]:
+async def run(cases: Sequence[Case], judge: StructuredChat) -> list[Reviewed]:
     """Review each case in a store of its own, some concurrently."""
     slots = asyncio.Semaphore(PARALLEL_CASES)
 
@@ -187,20 +183,18 @@ def _noon(day: str) -> datetime:
 
 
 def reviews(
-    cases: Annotated[Path, typer.Argument(help="A file of cases (YAML).")],
+    cases: Annotated[Path, Argument(help="A file of cases (YAML).")],
     record: Record = None,
     recorded: Recorded = None,
 ) -> None:
     """Review due memories, and compare with what a person had expected."""
-    need_one_mode(record, recorded)
     reviewed = asyncio.run(_reviewed(cases, record, recorded))
     report(reviewed, Console(highlight=False, width=140))
 
 
 async def _reviewed(file: Path, record: Path | None, recorded: Path | None) -> list[Reviewed]:
-    settings = source_settings(recorded)
-    async with open_source(settings, record=record, recorded=recorded) as chat:
-        reviewed = await run(read_cases(file), StructuredChat(chat, form=settings.answer_form))
-    if record and isinstance(chat, Recorder):
-        prune(record, chat.used)
-    return reviewed
+    settings = source_settings(record, recorded)
+    async with open_source(settings, record, recorded) as chat:
+        return await run(
+            read_yaml(file, Cases).cases, StructuredChat(chat, form=settings.answer_form)
+        )

@@ -14,19 +14,17 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.console import Console
 from rich.table import Table
+from typer import Option
 
 from bench.command import ToJson
-from bench.speed.store import instant
+from bench.speed.store import instant, process_memory, watched_loop
 from souffleur import Reply, Request, Settings, Souffleur
 from souffleur.collector import spare_what_lasts
 from souffleur.evals.fixture import scratch
 from souffleur.knowledge.turn import TurnState
 
-LOOK_PAUSE = 0.001
-"""Seconds between two looks at whether the event loop is free."""
 HELD_BAR = 30.0
 """Milliseconds for which the event loop may be held."""
 TURNS_PER_SESSION = 10
@@ -112,10 +110,10 @@ async def watch_users(
             if spare:
                 spare_what_lasts()
             talk = _Talk(memory, pause=users / rate)
-            tasks = [asyncio.create_task(talk.watch())]
-            tasks += [asyncio.create_task(talk.user(number, users)) for number in range(users)]
+            tasks = [asyncio.create_task(talk.user(number, users)) for number in range(users)]
             try:
-                return await talk.periods(seconds, period, tell)
+                async with watched_loop(talk.note):
+                    return await talk.periods(seconds, period, tell)
             finally:
                 for task in tasks:
                     task.cancel()
@@ -130,15 +128,10 @@ class _Talk:
         self._pause = pause
         self._seen = Seen()
 
-    async def watch(self) -> None:
-        """Look without end whether the event loop is free."""
-        while True:
-            began, computed = time.perf_counter(), time.process_time()
-            await asyncio.sleep(LOOK_PAUSE)
-            held = 1000 * (time.perf_counter() - began - LOOK_PAUSE)
-            busy = min(held, 1000 * (time.process_time() - computed))
-            self._seen.held = max(self._seen.held, held)
-            self._seen.busy = max(self._seen.busy, busy)
+    def note(self, held: float, busy: float) -> None:
+        """Note for how many milliseconds the event loop was held, see `watched_loop`."""
+        self._seen.held = max(self._seen.held, held)
+        self._seen.busy = max(self._seen.busy, busy)
 
     async def user(self, number: int, users: int) -> None:
         """Say one turn after another, as one of so many users."""
@@ -184,8 +177,8 @@ class _Talk:
             recall=round(statistics.median(seen.recalls or [0.0]), 2),
             recall_slow=round(_slowest(seen.recalls), 2),
             observe_slow=round(_slowest(seen.observes), 2),
-            memory=round(_memory("RssAnon"), 1),
-            mapped=round(_memory("RssFile", "RssShmem"), 1),
+            memory=round(process_memory("RssAnon"), 1),
+            mapped=round(process_memory("RssFile", "RssShmem"), 1),
             objects=sys.getallocatedblocks() // 1000,
             files=_open_files(),
             cores=round(cores, 2),
@@ -229,15 +222,15 @@ def verdicts(periods: Sequence[Period]) -> dict[str, bool]:
 
 
 def soak(
-    users: Annotated[int, typer.Option(min=1, help="Users who talk.")] = 200,
-    minutes: Annotated[float, typer.Option(min=0.001, help="How long they talk.")] = 60.0,
-    rate: Annotated[float, typer.Option(min=0.01, help="Turns a second, of all together.")] = 5.0,
-    delay: Annotated[float, typer.Option(min=0.0, help="Seconds the model takes.")] = 1.0,
-    period: Annotated[float, typer.Option(min=0.01, help="Seconds of each line.")] = 60.0,
+    users: Annotated[int, Option(min=1, help="Users who talk.")] = 200,
+    minutes: Annotated[float, Option(min=0.001, help="How long they talk.")] = 60.0,
+    rate: Annotated[float, Option(min=0.01, help="Turns a second, of all together.")] = 5.0,
+    delay: Annotated[float, Option(min=0.0, help="Seconds the model takes.")] = 1.0,
+    period: Annotated[float, Option(min=0.01, help="Seconds of each line.")] = 60.0,
     spare: Annotated[
-        bool, typer.Option(help="Whether to spare the collector the start, as `serve` does.")
+        bool, Option(help="Whether to spare the collector the start, as `serve` does.")
     ] = True,
-    out: Annotated[Path | None, typer.Option(help="Write JSON here after each period.")] = None,
+    out: Annotated[Path | None, Option(help="Write JSON here after each period.")] = None,
     as_json: ToJson = False,
 ) -> None:
     """Let 200 users talk for an hour: how long the event loop is held, what grows."""
@@ -281,14 +274,6 @@ def _as_data(periods: Sequence[Period]) -> dict[str, Any]:
 
 def _slowest(taken: Sequence[float]) -> float:
     return sorted(taken)[int(0.99 * len(taken))] if taken else 0.0
-
-
-def _memory(*kinds: str) -> float:
-    """Return memory of the process in MB, by its kinds in /proc."""
-    with suppress(OSError):
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return sum(int(one.split()[1]) / 1024 for one in lines if one.split(":")[0] in kinds)
-    return 0.0
 
 
 def _open_files() -> int:

@@ -10,20 +10,19 @@ import typer
 from rich import box
 from rich.markup import escape
 from rich.table import Column, Table
+from typer import Argument, Option
 
 from bench.command import ToJson
 from bench.systems import SystemFactory, load_factory
-from bench.systems.comparison import (
+from bench.systems.side_by_side import (
     SYSTEM_METRICS,
     SystemComparison,
     SystemDifference,
-    to_text,
-)
-from bench.systems.side_by_side import (
     live_setups,
     play_side_by_side,
     recorded_setups,
     recording_setups,
+    to_text,
 )
 from souffleur.cli.console import console, progress
 from souffleur.cli.memory import run_async
@@ -38,15 +37,15 @@ from souffleur.settings import load_settings, need_model
 
 
 def versus(
-    systems: Annotated[list[str], typer.Argument(help="mem0, langmem, or both.")],
+    systems: Annotated[list[str], Argument(help="mem0, langmem, or both.")],
     only: Only = "*",
     dialogues: Dialogues = None,
     parallel: Parallel = 8,
     record: Annotated[
-        Path | None, typer.Option(help="Keep the answers in this folder, for --recorded.")
+        Path | None, Option(help="Keep the answers in this folder, for --recorded.")
     ] = None,
     recorded: Annotated[
-        Path | None, typer.Option(help="Play the answers in this folder; no model is asked.")
+        Path | None, Option(help="Play the answers in this folder; no model is asked.")
     ] = None,
     out: Out = None,
     as_json: ToJson = False,

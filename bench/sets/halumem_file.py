@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bench.sets.conversation import Conversation, Doc, Question, read_lines, wrong_file
-from bench.sets.halumem_scores import Point
+from bench.sets.halumem_marks import Point
 from souffleur.dialogue import Dialogue, Exchange, SessionPart, UserPart
 from souffleur.errors import InputError
 

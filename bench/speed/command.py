@@ -9,21 +9,30 @@ import json
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.console import Console
 from rich.table import Table
+from typer import Option
 
 from bench.command import ToJson
-from bench.speed.contest import Entry, contest, ratios, report_contest
-from bench.speed.rivals import RIVALS, find_rivals
-from bench.speed.store import NOW, USER, liking, open_filled
-from bench.speed.timing import Chore, Operation, Timing, machine_load, timing_of
+from bench.speed.rivals import RIVALS, Entry, contest, find_rivals, ratios, report_contest
+from bench.speed.store import (
+    NOW,
+    USER,
+    Chore,
+    Operation,
+    Timing,
+    liking,
+    machine_load,
+    open_filled,
+    timing_of,
+    watched_loop,
+)
 from souffleur import Souffleur
 from souffleur.errors import StoreError
 from souffleur.knowledge.store.backup import restore
@@ -38,8 +47,6 @@ ROUNDS = 100
 USERS_AT_ONCE = 8
 PAUSE = 0.1
 """Seconds between what several users say at once."""
-TICK = 0.001
-"""Seconds between two looks at whether the event loop is free."""
 ASKED = ("what shall I drink?", "晚上吃什么好？", "any plans for Lyon?", "我想去京都", "so tired")
 
 
@@ -150,24 +157,14 @@ async def _time(name: str, size: int, rounds: int, operation: Operation) -> Timi
 async def _time_together(memory: Souffleur, size: int, rounds: int) -> list[Timing]:
     """Time `observe`, and how late the event loop is, while several users are judged."""
     taken, late = [], []
-
-    async def watch() -> None:
-        while True:
-            start = time.perf_counter()
-            await asyncio.sleep(TICK)
-            late.append(1000 * (time.perf_counter() - start - TICK))
-
-    watching = asyncio.create_task(watch())
-    for count in range(rounds):
-        for user in range(USERS_AT_ONCE):
-            start = time.perf_counter()
-            memory.observe(user_id=f"user {user}", user=f"I like place {count}", at=NOW)
-            taken.append(1000 * (time.perf_counter() - start))
-        await asyncio.sleep(PAUSE)
-    await memory.flush()
-    watching.cancel()
-    with suppress(asyncio.CancelledError):
-        await watching
+    async with watched_loop(lambda held, _: late.append(held)):
+        for count in range(rounds):
+            for user in range(USERS_AT_ONCE):
+                start = time.perf_counter()
+                memory.observe(user_id=f"user {user}", user=f"I like place {count}", at=NOW)
+                taken.append(1000 * (time.perf_counter() - start))
+            await asyncio.sleep(PAUSE)
+        await memory.flush()
     while_judged = f"while {USERS_AT_ONCE} users are judged"
     return [
         timing_of(f"observe, {while_judged}", size, taken),
@@ -231,12 +228,12 @@ def report(timings: Sequence[Timing], chores: Sequence[Chore]) -> None:
 
 def speed(
     size: Annotated[
-        list[int] | None, typer.Option(min=1, help="Memories of the user; repeatable.")
+        list[int] | None, Option(min=1, help="Memories of the user; repeatable.")
     ] = None,
-    rounds: Annotated[int, typer.Option(min=2, help="How often each is timed.")] = ROUNDS,
-    own: Annotated[bool, typer.Option("--own/--no-own", help="Time what a host waits for.")] = True,
+    rounds: Annotated[int, Option(min=2, help="How often each is timed.")] = ROUNDS,
+    own: Annotated[bool, Option("--own/--no-own", help="Time what a host waits for.")] = True,
     versus: Annotated[
-        bool, typer.Option("--versus/--no-versus", help="Time mem0 and LangMem, if installed.")
+        bool, Option("--versus/--no-versus", help="Time mem0 and LangMem, if installed.")
     ] = True,
     as_json: ToJson = False,
 ) -> None:

@@ -1,19 +1,118 @@
-"""The store that is measured: many memories of one user, each with cues, as judged ones are."""
+"""What is measured with: times, the event loop's state, and a store of many memories of one user.
 
+Each memory of the store has cues, as judged ones have.
+"""
+
+import asyncio
 import json
+import os
+import statistics
 import tempfile
 import time
 import uuid
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.speed.timing import Chore
 from souffleur import Kind, Reply, Request, Settings, Souffleur
 from souffleur.knowledge.store.codecs import embedded_point
 from souffleur.types import Importance
+
+LOOK_PAUSE = 0.001
+"""Seconds between two looks at whether the event loop is free."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The time of one operation, in milliseconds."""
+
+    name: str
+    size: int
+    """The number of memories of the user."""
+    median: float
+    slow: float
+    """The 95th percentile."""
+    slowest: float
+    """The 99th percentile."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Work that is timed, and work before it that is not; each is given the round's number."""
+
+    work: Callable[[int], Awaitable[None]]
+    before: Callable[[int], Awaitable[None]] | None = None
+
+
+@dataclass(frozen=True)
+class Chore:
+    """One chore on a whole store, such as a backup."""
+
+    name: str
+    size: int
+    """The number of memories."""
+    seconds: float
+    megabytes: float | None = None
+    """The size of the file or folder, if there is one."""
+
+
+def timing_of(name: str, size: int, taken: Sequence[float]) -> Timing:
+    """Return the percentiles of two or more times in milliseconds.
+
+    >>> timing_of("recall", 1_000, [1.0, 2.0, 3.0]).median
+    2.0
+    """
+    hundredths = statistics.quantiles(taken, n=100, method="inclusive")
+    return Timing(name, size, statistics.median(taken), hundredths[94], hundredths[98])
+
+
+def machine_load() -> str:
+    """Return a phrase that tells how busy the machine is: a busy one doubles every figure."""
+    cores = os.cpu_count() or 1
+    try:
+        minute, five, _ = os.getloadavg()
+    except OSError:
+        return f"{cores} cores; this system does not tell its load"
+    return f"load {minute:.1f} in the last minute, {five:.1f} in five, on {cores} cores"
+
+
+@asynccontextmanager
+async def watched_loop(note: Callable[[float, float], None]) -> AsyncIterator[None]:
+    """Look within the block again and again whether the event loop is free.
+
+    `note` is given two times in milliseconds: for how long the loop was held, and how much of that
+    the process itself computed. The rest went to other programs, or was spent waiting for a disk.
+    """
+
+    async def watch() -> None:
+        while True:
+            began, computed = time.perf_counter(), time.process_time()
+            await asyncio.sleep(LOOK_PAUSE)
+            held = 1000 * (time.perf_counter() - began - LOOK_PAUSE)
+            note(held, min(held, 1000 * (time.process_time() - computed)))
+
+    task = asyncio.create_task(watch())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def process_memory(*kinds: str) -> float:
+    """Return memory of this process in MB, by its kinds in /proc; 0 where no system tells.
+
+    RssAnon is its heap, RssFile and RssShmem are mapped files.
+    """
+    with suppress(OSError):
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return sum(int(one.split()[1]) / 1024 for one in lines if one.split(":")[0] in kinds)
+    return 0.0
+
 
 USER = "ann"
 NOW = datetime(2026, 1, 3, tzinfo=UTC)

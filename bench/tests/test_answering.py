@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, strategies as st
 from rich.console import Console
 
-from bench.answering import answering
+from bench.answering import AnswerSetup, answering, run
 from bench.sets.asking import (
     Cost,
     GradedAnswer,
@@ -36,7 +36,6 @@ from bench.sets.conversation import (
     draw,
     to_dialogue,
 )
-from bench.systems.answers import AnswerSetup, run
 from bench.systems.side_by_side import OURS
 from souffleur.agents.model.chat import Message, Request
 from souffleur.agents.model.recording import Recorder

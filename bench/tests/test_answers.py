@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from bench.answering import AnswerSetup, Meter, run
 from bench.sets.asking import Cost, grade_replies
 from bench.sets.conversation import Conversation, Doc, Question, Sample, to_dialogue
 from bench.systems import StoredMemory, SystemInputs, messages_of
-from bench.systems.answers import AnswerSetup, Meter, run
 from bench.systems.contestant import Batch, Other, Whole, batches, check_contestant, make_contestant
 from souffleur.agents.model.chat import Chat, Message, Reply, Request, Usage, request_key
 from souffleur.agents.structured_chat import StructuredChat

@@ -48,7 +48,6 @@ def test_the_help_lists_them(run: Run) -> None:
         ("answering", {"--conversations", "--questions", "--seed", "--judge-every"}),
         ("answering", {"--max-calls", "--record", "--recorded"}),
         ("reviews", {"--record", "--recorded"}),
-        ("questions", {"--record", "--recorded"}),
         ("speed", {"--help"}),
     ],
 )
@@ -73,16 +72,7 @@ def test_without_a_model_it_says_what_to_set(run: Run, talk: Path) -> None:
     assert (code, "SOUFFLEUR_BASE_URL" in err) == (2, True)
 
 
-def test_recorded_questions_are_asked_again(run: Run) -> None:
-    """Those that are shipped, from their recording."""
-    recording = ROOT / "evals" / "recordings" / "three_evenings.jsonl"
-    dialogue = ROOT / "evals" / "dialogues" / "three_evenings.yaml"
-    code, out, err = run("questions", str(dialogue), "--recorded", str(recording))
-    assert code == 0, err
-    assert "answerable from the block" in out
-
-
-@pytest.mark.parametrize("name", ["halumem", "answering", "reviews", "questions"])
+@pytest.mark.parametrize("name", ["halumem", "answering", "reviews"])
 def test_a_model_is_asked_or_not(run: Run, talk: Path, name: str) -> None:
     """Two modes at once are a usage error."""
     words = ["beam", str(talk)] if name == "answering" else [str(talk)]

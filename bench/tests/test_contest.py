@@ -9,17 +9,20 @@ import pytest
 from langchain_core.embeddings import Embeddings
 
 from bench.speed.command import compare
-from bench.speed.contest import (
+from bench.speed.rivals import (
     BARE,
     MAX_PAUSES,
     RECALL,
+    RIVALS,
     Entry,
+    Fill,
+    HashedTexts,
+    find_rivals,
     interleave,
     ratios,
     settle,
 )
-from bench.speed.rivals import RIVALS, Fill, HashedTexts, find_rivals
-from bench.speed.timing import Operation, Timing
+from bench.speed.store import Operation, Timing
 from souffleur.errors import SettingsError
 from tests.command import Run
 

@@ -15,14 +15,17 @@ from rich.console import Console
 
 from bench.halumem import Result, as_json, halumem, report, run
 from bench.sets.halumem_file import User, choose, read_halumem, read_users
-from bench.sets.halumem_marks import MARK_BATCH, Marker, SessionMarks, SessionResult
-from bench.sets.halumem_scores import (
+from bench.sets.halumem_marks import (
+    MARK_BATCH,
     Change,
     Covered,
     Extracted,
+    Marker,
     Point,
     Rate,
     Score,
+    SessionMarks,
+    SessionResult,
     Updated,
     measure,
 )

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bench.coming_to_mind import FOLDER
+from bench.situations import FOLDER
 from tests.command import Run, data
 
 RECORDED = FOLDER.parent / "situations.jsonl"

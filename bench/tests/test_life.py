@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bench.portrait_writing import (
+from bench.portraits import (
     Life,
     Mention,
     Statement,
@@ -78,10 +78,10 @@ def test_a_faulty_file_is_refused(tmp_path: Path, fields: dict[str, Any], fault:
 
 def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     """A file that is missing, or is no YAML, is refused."""
-    with pytest.raises(InputError, match="no life"):
+    with pytest.raises(InputError, match="holds no Life"):
         read_life(tmp_path / "none.yaml")
     (tmp_path / "torn.yaml").write_text("{")
-    with pytest.raises(InputError, match="no life"):
+    with pytest.raises(InputError, match="holds no Life"):
         read_life(tmp_path / "torn.yaml")
 
 

@@ -6,8 +6,7 @@ import io
 import pytest
 from rich.console import Console
 
-from bench.portrait_writing import read_life
-from bench.portraits import TOLD_CHARACTERS, TOLD_WORDS, YEAR, Year, play_year, report
+from bench.portraits import TOLD_CHARACTERS, TOLD_WORDS, YEAR, Year, play_year, read_life, report
 
 RECORDED = YEAR.parent / "portraits.jsonl"
 

@@ -9,22 +9,20 @@ import pytest
 from rich.console import Console
 
 from bench.retrieval import (
+    QuestionRanks,
     SearchPath,
+    as_json,
+    compute_figures,
+    compute_spread,
     exchanges,
+    group_by_category,
+    report,
     retrieval,
     run,
     take_half,
     turn_of,
 )
 from bench.sets.conversation import Conversation, Doc, Question
-from bench.sets.retrieval_result import (
-    QuestionRanks,
-    as_json,
-    compute_figures,
-    compute_spread,
-    group_by_category,
-    report,
-)
 from souffleur.errors import InputError
 from souffleur.knowledge.search.embedder import make_embedder
 from tests.build import NOW

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from bench.reviews import Case, Reviewed, read_cases, report, run
+from bench.hand_written import read_yaml
+from bench.reviews import Case, Cases, Reviewed, report, run
 from souffleur.agents.model.recording import Player
 from souffleur.agents.structured_chat import StructuredChat
 
@@ -18,7 +19,7 @@ RECORDING = DATA / "reviews.jsonl"
 
 @pytest.fixture(scope="module")
 def cases() -> list[Case]:
-    return read_cases(DATA / "reviews.yaml")
+    return list(read_yaml(DATA / "reviews.yaml", Cases).cases)
 
 
 @pytest.fixture(scope="module")

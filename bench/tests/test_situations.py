@@ -6,16 +6,17 @@ from typing import Any
 import pytest
 import yaml
 
-from bench.coming_to_mind import (
+from bench.situations import (
     CameToMind,
     Helps,
+    Marked,
     Situation,
     mark_bearing,
     play,
     read_situation,
     read_situations,
+    summarize,
 )
-from bench.situations import Marked, summarize
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import InputError
 from souffleur.recall.compose import Recall

@@ -17,18 +17,18 @@ from bench.systems import (
     StoredMemory,
     SystemFactory,
     SystemInputs,
-    comparison,
     load_factory,
     side_by_side,
 )
-from bench.systems.comparison import (
+from bench.systems.langchain_adapter import Aliases, LangChainAdapter
+from bench.systems.script_runner import count_near_duplicates, count_whispered
+from bench.systems.side_by_side import (
     SystemComparison,
+    SystemDifference,
     SystemResult,
     compare_systems,
     to_text,
 )
-from bench.systems.langchain_adapter import Aliases, LangChainAdapter
-from bench.systems.script_runner import count_near_duplicates, count_whispered
 from bench.versus import versus as command
 from souffleur.agents.model.chat import Message, Request
 from souffleur.dialogue import Exchange
@@ -240,7 +240,7 @@ def test_a_difference_is_of_pairs(taken: SystemComparison) -> None:
     assert gaps["tokens in per turn"].better == ("theirs" if gaps_high(gaps) else "ours")
 
 
-def gaps_high(gaps: dict[str, comparison.SystemDifference]) -> bool:
+def gaps_high(gaps: dict[str, SystemDifference]) -> bool:
     return gaps["tokens in per turn"].value > 0
 
 

@@ -52,7 +52,7 @@ from bench.systems.langchain_adapter import patient
 from bench.systems.side_by_side import OURS, version_of
 from souffleur.agents.model.chat import Chat, Reply, Request
 from souffleur.agents.structured_chat import StructuredChat
-from souffleur.dialogue import settings_for
+from souffleur.demo.dialogue import settings_for
 from souffleur.errors import AnswerError, InputError
 from souffleur.evals.fixture import scratch
 from souffleur.parts import settings_embedder

@@ -12,7 +12,7 @@ from typer import Argument, Option
 from bench.sets.registry import SETS
 from souffleur.agents.model.chat import Chat, Reply, Request
 from souffleur.agents.model.recording import Player, Recorder, prune
-from souffleur.dialogue import as_recorded
+from souffleur.demo.dialogue import as_recorded
 from souffleur.errors import RecordingError
 from souffleur.evals.runner import eval_settings
 from souffleur.parts import make_endpoint

@@ -23,7 +23,7 @@ from typer import Argument, Option
 from bench.residue import found_in
 from souffleur.agents.model.recording import Player
 from souffleur.api import Souffleur
-from souffleur.dialogue import as_recorded, replay
+from souffleur.demo.dialogue import as_recorded, replay
 from souffleur.evals.fixture import ScriptedChat, open_fixture, perform_run, scratch
 from souffleur.evals.runner import recording_of
 from souffleur.evals.script import RunPart, Script, find_scripts, read_script

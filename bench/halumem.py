@@ -42,7 +42,7 @@ from bench.sets.halumem_marks import (
 from souffleur.agents.model.chat import Chat
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.api import Souffleur
-from souffleur.dialogue import Played, clock_for, replay
+from souffleur.demo.dialogue import Played, clock_for, replay
 from souffleur.evals.fixture import Listener, scratch, to_op_records
 from souffleur.knowledge.operation import ActorKind
 from souffleur.knowledge.search.query import Query

@@ -25,7 +25,7 @@ from typer import Argument, Option
 
 from bench.hand_written import read_yaml
 from souffleur.api import Souffleur
-from souffleur.dialogue import StageClock
+from souffleur.demo.dialogue import StageClock
 from souffleur.evals.fixture import scratch
 from souffleur.knowledge.memory import Frozen
 from souffleur.knowledge.store.backup import restore

@@ -32,7 +32,7 @@ from souffleur.agents.portrait_writer import ProfileWriter
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.agents.summarizer import ConversationSummarizer
 from souffleur.agents.task import Context, Task, ask_task
-from souffleur.dialogue import StageClock
+from souffleur.demo.dialogue import StageClock
 from souffleur.errors import AnswerError
 from souffleur.evals.fixture import scratch, stored_memory
 from souffleur.evals.llm_judge import REQUEST_NAME, EntailmentAnswer

@@ -44,7 +44,7 @@ from souffleur.agents.model.chat import Chat
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.agents.task import Task, ask_task
 from souffleur.api import Souffleur
-from souffleur.dialogue import StageClock
+from souffleur.demo.dialogue import StageClock
 from souffleur.errors import InputError, RecordingError
 from souffleur.evals.fixture import scratch
 from souffleur.evals.script import Patterns, occurs

@@ -11,10 +11,10 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from souffleur import dialogue
 from souffleur.agents.model.chat import Chat, Reply, Request, Usage
 from souffleur.api import Opening, Souffleur
-from souffleur.dialogue import StageClock
+from souffleur.demo import dialogue
+from souffleur.demo.dialogue import StageClock
 from souffleur.errors import AnswerError, EndpointError, InputError
 from souffleur.evals.result import Call, OpRecord
 from souffleur.evals.script import Known, Op, RunPart, Script, ScriptTurn, TalkPart

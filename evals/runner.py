@@ -15,7 +15,7 @@ from pathlib import Path
 from souffleur.agents.model.chat import Chat
 from souffleur.agents.model.recording import Player, Recorder, prune
 from souffleur.agents.structured_chat import StructuredChat
-from souffleur.dialogue import AS_SAID, as_recorded
+from souffleur.demo.dialogue import AS_SAID, as_recorded
 from souffleur.errors import RecordingError, SouffleurError
 from souffleur.evals.fixture import BY_HAND, Listener, ScriptedChat, no_model
 from souffleur.evals.marking import mark

@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from souffleur.dialogue import AssistantPart, Dialogue, Exchange, SessionPart, UserPart
+from souffleur.demo.dialogue import AssistantPart, Dialogue, Exchange, SessionPart, UserPart
 from souffleur.errors import InputError
 from souffleur.knowledge.memory import Category, Frozen, Kind
 from souffleur.knowledge.operation import Importance

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 
 from souffleur.api import Souffleur
-from souffleur.dialogue import StageClock, replay
+from souffleur.demo.dialogue import StageClock, replay
 from souffleur.evals.fixture import Listener, open_fixture, perform_run, to_op_records
 from souffleur.evals.result import OpRecord, ScriptResult, Step
 from souffleur.evals.scoring import could_meet

@@ -48,58 +48,40 @@ if TYPE_CHECKING:
     __version__: str
     """The version of the installed package."""
 
-_HOMES = {
-    "BlockingSouffleur": "souffleur.faces",
-    "Category": "souffleur.knowledge.memory",
-    "Chat": "souffleur.agents.model.chat",
-    "EndpointError": "souffleur.errors",
-    "FileError": "souffleur.errors",
-    "Found": "souffleur.knowledge.search.query",
-    "Health": "souffleur.service.health",
-    "InputError": "souffleur.errors",
-    "Kind": "souffleur.knowledge.memory",
-    "LedgerEntry": "souffleur.knowledge.operation",
-    "Memory": "souffleur.knowledge.memory",
-    "MemoryOffError": "souffleur.errors",
-    "Message": "souffleur.agents.model.chat",
-    "NotFoundError": "souffleur.errors",
-    "Notice": "souffleur.notices",
-    "Person": "souffleur.knowledge.people",
-    "PersonaCard": "souffleur.knowledge.people",
-    "Preferences": "souffleur.knowledge.people",
-    "Recall": "souffleur.recall.compose",
-    "Receipt": "souffleur.service.intake",
-    "RemoteError": "souffleur.errors",
-    "Reply": "souffleur.agents.model.chat",
-    "Request": "souffleur.agents.model.chat",
-    "RunOptions": "souffleur.service.run",
-    "RunResult": "souffleur.service.run",
-    "Scope": "souffleur.knowledge.search.query",
-    "Settings": "souffleur.settings",
-    "SettingsError": "souffleur.errors",
-    "Souffleur": "souffleur.api",
-    "SouffleurError": "souffleur.errors",
-    "StoreError": "souffleur.errors",
-    "UndoError": "souffleur.errors",
-    "Usage": "souffleur.agents.model.chat",
-    "WhisperBudget": "souffleur.settings",
+_NAMES = {
+    "agents.model.chat": "Chat Message Reply Request Usage",
+    "api": "Souffleur",
+    "errors": "EndpointError FileError InputError MemoryOffError NotFoundError "
+    "RemoteError SettingsError SouffleurError StoreError UndoError",
+    "faces": "BlockingSouffleur",
+    "knowledge.memory": "Category Kind Memory",
+    "knowledge.operation": "LedgerEntry",
+    "knowledge.people": "Person PersonaCard Preferences",
+    "knowledge.search.query": "Found Scope",
+    "notices": "Notice",
+    "recall.compose": "Recall",
+    "service.health": "Health",
+    "service.intake": "Receipt",
+    "service.run": "RunOptions RunResult",
+    "settings": "Settings WhisperBudget",
 }
-"""The module of each public name."""
+"""The public names of each module."""
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 logger.disable("souffleur")  # a library is silent until its host says `logger.enable("souffleur")`
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name on first use (PEP 562), so that `import souffleur` stays quick."""
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+    if name in _MODULE_OF:
+        return getattr(import_module(f"souffleur.{_MODULE_OF[name]}"), name)
     if name == "__version__":
         return import_module("importlib.metadata").version("souffleur")
     if name == "__all__":
-        return sorted(_HOMES)
+        return sorted(_MODULE_OF)
     raise AttributeError(f"module 'souffleur' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     """Return the public names too, which are loaded on first use."""
-    return sorted({*globals(), *_HOMES, "__version__"})
+    return sorted({*globals(), *_MODULE_OF, "__version__"})

@@ -56,14 +56,7 @@ from souffleur.service.intake import Receipt, Said, Whisper, stored_id
 from souffleur.service.service import Service
 from souffleur.settings import Settings, change_settings, load_settings
 from souffleur.telemetry.log_lines import describe, trace_bug
-from souffleur.times import (
-    NOW_TAKEN,
-    Clock,
-    Moment,
-    TimeSource,
-    from_clock,
-    read_moment,
-)
+from souffleur.times import NOW_TAKEN, Clock, Moment, TimeSource, from_clock, read_moment
 
 if TYPE_CHECKING:
     from souffleur.agents.model.chat import Chat
@@ -100,7 +93,7 @@ class Souffleur:
     """
 
     def __init__(self, parts: "Parts", settings: Settings) -> None:
-        """Use the parts that `wiring` has opened; `open` is the usual way."""
+        """Use parts that are open; `open` is the usual way."""
         self.parts = parts
         """What was opened: store, agents, endpoints."""
         self.knowledge: KnowledgeBase = parts.knowledge
@@ -496,7 +489,7 @@ class Souffleur:
         if name not in RUNS:
             raise SettingsError(f"no run is called {name!r}: choose one of {', '.join(RUNS)}")
         wanted = options or RunOptions(self.clock())
-        self._service.let_try()
+        self.parts.endpoints.let_try()
         return await self._service.do(lambda: perform(self.parts, name, wanted))
 
     async def forget(
@@ -587,7 +580,7 @@ class Souffleur:
         """Have turns that were set aside as failed judged again; return their number."""
         failed = await self.knowledge.journal.turns(state=TurnState.FAILED, user_id=user_id)
         await self.knowledge.journal.mark(failed, state=TurnState.PENDING, tries=0, error="")
-        self._service.let_try()
+        self.parts.endpoints.let_try()
         for turn in failed:
             self._service.wake(turn.user_id)
         return len(failed)

@@ -40,9 +40,7 @@ def waits(
     return passes(method)  # type: ignore[arg-type]  # `_call` has awaited what it returns
 
 
-def passes(
-    method: Callable[Concatenate[Souffleur, P], R],
-) -> Callable[Concatenate[_Calls, P], R]:
+def passes(method: Callable[Concatenate[Souffleur, P], R]) -> Callable[Concatenate[_Calls, P], R]:
     """Return a method as `waits` does, of a method that does not wait in `Souffleur`."""
 
     def call(self: _Calls, /, *args: P.args, **named: P.kwargs) -> R:

@@ -8,7 +8,7 @@ from typing import Any
 
 from souffleur.agents.model.chat import Request
 from souffleur.api import Souffleur
-from souffleur.dialogue import StageClock
+from souffleur.demo.dialogue import StageClock
 from souffleur.knowledge.memory import Category
 from souffleur.settings import Settings
 from tests.build import NOW

@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from souffleur.dialogue import AssistantPart, Dialogue, Exchange, SessionPart, UserPart
+from souffleur.demo.dialogue import AssistantPart, Dialogue, Exchange, SessionPart, UserPart
 from souffleur.errors import InputError
 from souffleur.prompts import language_of
 

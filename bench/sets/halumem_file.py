@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from bench.sets.conversation import Conversation, Doc, Question, read_lines, wrong_file
 from bench.sets.halumem_marks import Point
-from souffleur.dialogue import Dialogue, Exchange, SessionPart, UserPart
+from souffleur.demo.dialogue import Dialogue, Exchange, SessionPart, UserPart
 from souffleur.errors import InputError
 
 EXPECTED_FILE = "a HaluMem .jsonl file, one user (uuid, sessions) a line"

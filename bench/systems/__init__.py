@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 from souffleur.agents.model.chat import Chat
-from souffleur.dialogue import Dialogue, Exchange
+from souffleur.demo.dialogue import Dialogue, Exchange
 from souffleur.errors import SettingsError
 from souffleur.evals.result import OpRecord
 from souffleur.evals.script import Known, Script

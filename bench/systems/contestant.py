@@ -21,7 +21,7 @@ from bench.systems import (
 from bench.systems.side_by_side import OURS
 from souffleur.agents.brief import clock as as_clock
 from souffleur.api import Souffleur
-from souffleur.dialogue import (
+from souffleur.demo.dialogue import (
     MIN_SILENCE,
     Dialogue,
     Exchange,

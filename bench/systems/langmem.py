@@ -15,7 +15,7 @@ from langgraph.store.memory import InMemoryStore
 
 from bench.systems import StoredMemory, SystemInputs, messages_of
 from bench.systems.langchain_adapter import LangChainAdapter
-from souffleur.dialogue import Exchange
+from souffleur.demo.dialogue import Exchange
 from souffleur.evals.result import OpRecord
 from souffleur.evals.script import Known
 

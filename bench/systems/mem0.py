@@ -22,7 +22,7 @@ from zoneinfo import ZoneInfo
 
 from bench.systems import StoredMemory, SystemInputs, messages_of
 from bench.systems.langchain_adapter import LangChainAdapter
-from souffleur.dialogue import Exchange
+from souffleur.demo.dialogue import Exchange
 from souffleur.errors import AnswerError
 from souffleur.evals.result import OpRecord
 from souffleur.evals.script import Known

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 
 from bench.systems import System
-from souffleur.dialogue import Exchange
+from souffleur.demo.dialogue import Exchange
 from souffleur.errors import RecordingError
 from souffleur.evals.fixture import Listener
 from souffleur.evals.marking import count_spending

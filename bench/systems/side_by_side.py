@@ -26,7 +26,7 @@ from bench.systems.script_runner import (
 )
 from souffleur.agents.model.chat import Chat
 from souffleur.agents.model.recording import Player, Recorder, prune
-from souffleur.dialogue import as_recorded
+from souffleur.demo.dialogue import as_recorded
 from souffleur.errors import RecordingError, SouffleurError
 from souffleur.evals.fixture import Listener, script_settings
 from souffleur.evals.metrics import (

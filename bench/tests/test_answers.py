@@ -21,7 +21,7 @@ from bench.systems import StoredMemory, SystemInputs, messages_of
 from bench.systems.contestant import Batch, Other, Whole, batches, check_contestant, make_contestant
 from souffleur.agents.model.chat import Chat, Message, Reply, Request, Usage, request_key
 from souffleur.agents.structured_chat import StructuredChat
-from souffleur.dialogue import Dialogue, Exchange, SessionPart
+from souffleur.demo.dialogue import Dialogue, Exchange, SessionPart
 from souffleur.errors import AnswerError, EndpointError, RecordingError, SettingsError
 from souffleur.evals.result import OpRecord
 from souffleur.evals.script import Known

@@ -17,7 +17,7 @@ import yaml
 from souffleur.agents.model.chat import Message, Request
 from souffleur.agents.model.recording import Player
 from souffleur.api import Souffleur
-from souffleur.dialogue import (
+from souffleur.demo.dialogue import (
     Dialogue,
     as_recorded,
     clock_for,

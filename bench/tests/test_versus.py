@@ -31,7 +31,7 @@ from bench.systems.side_by_side import (
 )
 from bench.versus import versus as command
 from souffleur.agents.model.chat import Message, Request
-from souffleur.dialogue import Exchange
+from souffleur.demo.dialogue import Exchange
 from souffleur.errors import AnswerError, EndpointError, RecordingError, SettingsError
 from souffleur.evals.result import OpRecord, ScriptResult
 from souffleur.evals.script import Known, read_script

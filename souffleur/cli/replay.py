@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from souffleur.agents.model.chat import Chat
     from souffleur.agents.model.recording import Player, Recorder
     from souffleur.api import Souffleur
-    from souffleur.dialogue import Dialogue, Exchange, NightPart, Played, PlayedNight
+    from souffleur.demo.dialogue import Dialogue, Exchange, NightPart, Played, PlayedNight
     from souffleur.knowledge.memory import Memory
     from souffleur.knowledge.operation import LedgerEntry
     from souffleur.settings import Settings
@@ -65,7 +65,7 @@ def play(
     as_json: bool = False,
 ) -> None:
     """Replay a dialogue, each turn printed; the store is a temporary one, unless `keep` is set."""
-    from souffleur.dialogue import as_recorded, read_dialogue, settings_for
+    from souffleur.demo.dialogue import as_recorded, read_dialogue, settings_for
 
     dialogue = read_dialogue(file)
     settings = settings_for(dialogue, chosen)
@@ -87,7 +87,7 @@ async def _replay(
     from tempfile import TemporaryDirectory
 
     from souffleur.agents.model.recording import prune
-    from souffleur.dialogue import Played, clock_for, replay_all
+    from souffleur.demo.dialogue import Played, clock_for, replay_all
 
     live = chat is None
     recorder = _recorder(settings, record) if record else None
@@ -134,7 +134,7 @@ def _print_played(
     played: "Played | PlayedNight", number: int, dialogue: "Dialogue", *, as_json: bool
 ) -> None:
     """Print a turn, or the runs of a night; as JSON, turns alone."""
-    from souffleur.dialogue import PlayedNight
+    from souffleur.demo.dialogue import PlayedNight
 
     zone = ZoneInfo(dialogue.timezone)
     if isinstance(played, PlayedNight):

@@ -11,10 +11,10 @@ from rich.text import Text
 
 from souffleur.cli.console import console
 from souffleur.cli.tables import clip, wrap
+from souffleur.demo.dialogue import Dialogue
 from souffleur.demo.effects import Effect, Event
 from souffleur.demo.story import Ending, Scene
 from souffleur.demo.words import Count, Words
-from souffleur.dialogue import Dialogue
 
 MARGIN = 4
 MAX_ROWS = 10

@@ -14,8 +14,8 @@ from souffleur.cli.options import ME, User
 
 if TYPE_CHECKING:
     from souffleur.agents.model.recording import Player
+    from souffleur.demo.dialogue import Dialogue
     from souffleur.demo.words import Words
-    from souffleur.dialogue import Dialogue
     from souffleur.settings import Settings
 
 Language = Literal["en", "zh"]
@@ -67,8 +67,8 @@ def demo(
     """Show half a year with a companion, by recorded answers; needs no key and no network."""
     from souffleur.agents.model.recording import Player
     from souffleur.cli.replay import play
+    from souffleur.demo.dialogue import as_recorded, read_dialogue, settings_for
     from souffleur.demo.words import read_words
-    from souffleur.dialogue import as_recorded, read_dialogue, settings_for
     from souffleur.errors import SettingsError
     from souffleur.settings import default_settings
 
@@ -91,9 +91,9 @@ async def _tell_story(
 
     from souffleur.api import Souffleur
     from souffleur.cli.story import StoryPrinter
+    from souffleur.demo.dialogue import clock_for
     from souffleur.demo.page import to_html
     from souffleur.demo.story import Meter, Scene, tell
-    from souffleur.dialogue import clock_for
 
     clock, meter = clock_for(dialogue), Meter(player)
     source = player.model, player.recorded_on

@@ -1,1 +1,1 @@
-"""The shipped dialogue and its recorded answers."""
+"""Dialogue files and their replay; the shipped dialogue, its recorded answers and its story."""

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 
+from souffleur.demo.dialogue import Dialogue
 from souffleur.demo.effects import Effect
 from souffleur.demo.story import Ending, Scene
 from souffleur.demo.words import Words
-from souffleur.dialogue import Dialogue
 from souffleur.report.page import render
 
 TONES = {

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from souffleur.agents.model.chat import Chat, Reply, Request, Usage
 from souffleur.api import Souffleur
+from souffleur.demo.dialogue import Dialogue, Played, PlayedNight, ScenePart, StageClock, replay_all
 from souffleur.demo.effects import Effect, Event, events_of
-from souffleur.dialogue import Dialogue, Played, PlayedNight, ScenePart, StageClock, replay_all
 from souffleur.knowledge.decay import effective, never_fades
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory
 from souffleur.knowledge.operation import LedgerEntry

@@ -6,9 +6,9 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from souffleur.demo.dialogue import Dialogue
 from souffleur.demo.effects import Effect, Event
 from souffleur.demo.story import Ending, Gone, Scene
-from souffleur.dialogue import Dialogue
 from souffleur.knowledge.memory import Frozen
 
 

@@ -11,7 +11,8 @@ from urllib.parse import quote
 import httpx2
 from loguru import logger
 
-from souffleur.notices import Notice, unmarked_json
+from souffleur.knowledge.text.marks import unmarked_json
+from souffleur.notices import Notice
 from souffleur.proxy.injection import REFUSALS, Api, Place, Places, after, inject, parse_object
 from souffleur.proxy.latest import Latest
 from souffleur.proxy.notes import Carrier, Mode, Notes

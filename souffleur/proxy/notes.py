@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from souffleur.notices import Notice, marked
+from souffleur.knowledge.text.marks import marked
+from souffleur.notices import Notice
 from souffleur.proxy.injection import Api, find_items, find_members, insert
 from souffleur.proxy.reply import Form
 from souffleur.proxy.streams import BLANK, read_event, split_events

@@ -16,11 +16,11 @@ from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.operation import is_id
 from souffleur.knowledge.privacy.groups import Group
 from souffleur.knowledge.privacy.secrets import without_secret
+from souffleur.knowledge.text.marks import unmarked
 from souffleur.knowledge.text.plain import is_blank
 from souffleur.knowledge.text.thinking import without_thinking
 from souffleur.knowledge.turn import Turn, turn_point_id
 from souffleur.messages import Content, read_content
-from souffleur.notices import unmarked
 from souffleur.recall.compose import Recall
 from souffleur.telemetry.log_lines import describe, trace_bug
 from souffleur.times import moment_or_now
@@ -176,18 +176,15 @@ class Intake:
         Turns of an outbox on this machine's disk are not lost; others have `seconds`.
         """
         if self.outbox is None:
-            self._write_last()
+            with self._alone:
+                if why := self.write_late():
+                    lost, self._late = len(self._late), []
+                    raise StoreError(f"What was held in memory is lost, turns: {lost}. {why}")
             return
         await self.arrived(seconds)
         await asyncio.to_thread(self.outbox.close)
         if lost := self.outbox.unsafe:
             raise StoreError(f"What was held in memory is lost, turns: {lost}. {self.outbox.error}")
-
-    def _write_last(self) -> None:
-        with self._alone:
-            if why := self.write_late():
-                lost, self._late = len(self._late), []
-                raise StoreError(f"What was held in memory is lost, turns: {lost}. {why}")
 
     def _write(self, turn: Turn) -> Receipt:
         try:

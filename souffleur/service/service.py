@@ -184,10 +184,6 @@ class Service:
 
         return await self.do(alone)
 
-    def let_try(self) -> None:
-        """Let the next request to an endpoint in trouble through: it may have been repaired."""
-        self._parts.endpoints.let_try()
-
     async def flush(self, seconds: float | None) -> bool:
         """Wait until everything due is judged, summarised and on disk; return whether it is."""
         return await self.do(lambda: self._flush(seconds))
@@ -297,8 +293,8 @@ class Service:
         async with AsyncExitStack() as closing:  # last in, first out, whatever raises
             closing.push_async_callback(self._parts.close)
             closing.push_async_callback(self.queue.stop)
-            closing.push_async_callback(self._finish)
-            closing.push_async_callback(self._write_last)
+            closing.push_async_callback(lambda: self.queue.finish(self.seconds_left()))
+            closing.push_async_callback(lambda: self.intake.write_last(self.seconds_left()))
             closing.push_async_callback(self._upkeep.give_up_lead)
             closing.push_async_callback(self._stop_tasks)
 
@@ -310,21 +306,12 @@ class Service:
             if self.schedule:
                 stopping.push_async_callback(self.schedule.stop)
 
-    async def _finish(self) -> None:
-        await self.queue.finish(self.seconds_left())
-
-    async def _write_last(self) -> None:
-        await self.intake.write_last(self.seconds_left())
-
     async def _warn_of_neglect(self) -> None:
         """Log to the host's own logger, once, that due runs are never done."""
         from souffleur.service.rule_runs import find_neglect
 
         neglect = await find_neglect(
-            self._knowledge,
-            self._settings,
-            self._parts.clock(),
-            has_model=self._parts.has_model,
+            self._knowledge, self._settings, self._parts.clock(), has_model=self._parts.has_model
         )
         if neglect:
             logging.getLogger("souffleur").warning("%s", neglect.text)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from loguru import logger
 
 from souffleur.api import Souffleur
-from souffleur.dialogue import StageClock
+from souffleur.demo.dialogue import StageClock
 from souffleur.knowledge import undo
 from souffleur.knowledge.operation import Actor, ActorKind
 from souffleur.prompts import LANGUAGES, render

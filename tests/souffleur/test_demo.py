@@ -9,7 +9,7 @@ import pytest
 
 from souffleur.agents.model.recording import Player
 from souffleur.api import Souffleur
-from souffleur.dialogue import (
+from souffleur.demo.dialogue import (
     Dialogue,
     Played,
     as_recorded,

@@ -15,11 +15,7 @@ from souffleur.agents.model.chat import Usage
 from souffleur.agents.model.recording import Player
 from souffleur.api import Souffleur
 from souffleur.cli.story import StoryPrinter
-from souffleur.demo.effects import Effect, Event
-from souffleur.demo.page import to_html
-from souffleur.demo.story import Ending, Meter, Remembered, Scene, tell
-from souffleur.demo.words import read_words
-from souffleur.dialogue import (
+from souffleur.demo.dialogue import (
     Dialogue,
     ScenePart,
     as_recorded,
@@ -27,6 +23,10 @@ from souffleur.dialogue import (
     read_dialogue,
     settings_for,
 )
+from souffleur.demo.effects import Effect, Event
+from souffleur.demo.page import to_html
+from souffleur.demo.story import Ending, Meter, Remembered, Scene, tell
+from souffleur.demo.words import read_words
 from souffleur.settings import Settings
 from tests.build import NOW
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from souffleur.notices import BEGIN, marked, unmarked, unmarked_json
+from souffleur.knowledge.text.marks import BEGIN, marked, unmarked, unmarked_json
 from souffleur.proxy.notes import Carrier, Mode, Notes
 from souffleur.proxy.reply import Reply
 from souffleur.recall.rendering import Reference

@@ -9,7 +9,7 @@ import pytest
 
 from souffleur.api import Souffleur
 from souffleur.cli.run import RunName
-from souffleur.dialogue import StageClock
+from souffleur.demo.dialogue import StageClock
 from souffleur.errors import EndpointError, SettingsError
 from souffleur.knowledge.memory import Category, Kind
 from souffleur.knowledge.operation import ActorKind, Add

@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 from loguru import logger
 from qdrant_client import QdrantClient
 
-from souffleur.dialogue import StageClock
+from souffleur.demo.dialogue import StageClock
 from souffleur.errors import SettingsError
 from souffleur.knowledge.store.engine.collection import Collection, CollectionSchema, Filter
 from souffleur.knowledge.store.engine.edge import EdgeCollection

@@ -10,7 +10,7 @@ from loguru import logger
 
 from souffleur.agents.model.chat import Reply, Request
 from souffleur.agents.model.recording import Player
-from souffleur.dialogue import as_recorded, clock_for, read_dialogue, replay, settings_for
+from souffleur.demo.dialogue import as_recorded, clock_for, read_dialogue, replay, settings_for
 from souffleur.errors import AnswerError
 from souffleur.knowledge.memory import MemoryState
 from souffleur.settings import Settings

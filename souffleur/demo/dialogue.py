@@ -288,11 +288,7 @@ async def _play(
     said: Any = {"user_id": user_id, "session_id": session_id, "at": exchange.at}
     whisper = await memory.recall(**said, text=exchange.user)
     memory.observe(
-        **said,
-        agent_id=agent_id,
-        user=exchange.user,
-        assistant=exchange.assistant,
-        turn_id=turn_id,
+        **said, agent_id=agent_id, user=exchange.user, assistant=exchange.assistant, turn_id=turn_id
     )
     await memory.flush()
     journal = memory.knowledge.journal

@@ -12,7 +12,7 @@ The sets are not shipped: `bench.sets` lists those that can be read.
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from itertools import repeat
 from pathlib import Path
@@ -34,7 +34,6 @@ from bench.command import (
 )
 from bench.sets.asking import (
     Asked,
-    Cost,
     GradedAnswer,
     SystemAnswers,
     as_json,
@@ -42,7 +41,6 @@ from bench.sets.asking import (
     grade_replies,
     reply_to,
     report,
-    sum_costs,
 )
 from bench.sets.conversation import MESSAGE_GAP, Question, Sample, draw, to_dialogue
 from bench.sets.registry import read_set
@@ -50,7 +48,7 @@ from bench.systems import SystemInputs
 from bench.systems.contestant import Contestant, batches, check_contestant, make_contestant
 from bench.systems.langchain_adapter import patient
 from bench.systems.side_by_side import OURS, version_of
-from souffleur.agents.model.chat import Chat, Reply, Request
+from souffleur.agents.model.chat import Chat, Reply, Request, Usage
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.demo.dialogue import settings_for
 from souffleur.errors import AnswerError, InputError
@@ -65,7 +63,7 @@ class Meter:
 
     def __init__(self, chat: Chat) -> None:
         self._chat = chat
-        self.cost = Cost()
+        self.cost = Usage()
 
     async def __call__(self, request: Request) -> Reply:
         """Return the other chat's reply. Raises what it raises."""
@@ -74,18 +72,14 @@ class Meter:
         except AnswerError as error:
             self._note(request, error.answer or "", error.usage or {})
             raise
-        usage = {
-            "input_tokens": reply.usage.input_tokens,
-            "output_tokens": reply.usage.output_tokens,
-        }
-        self._note(request, reply.text, usage)
+        self._note(request, reply.text, asdict(reply.usage))
         return reply
 
     def _note(self, request: Request, answer: str, usage: Mapping[str, Any]) -> None:
         asked = sum(estimate_tokens(message.content) for message in request.messages)
         taken = int(usage.get("input_tokens") or asked)
         given = int(usage.get("output_tokens") or estimate_tokens(answer))
-        self.cost += Cost(1, taken, given)
+        self.cost += Usage(calls=1, input_tokens=taken, output_tokens=given)
 
 
 T = TypeVar("T")
@@ -122,7 +116,7 @@ class _Written:
     """A conversation in one system's store, and what its questions bring."""
 
     turns: int
-    cost: Cost
+    cost: Usage
     asked: tuple[Asked, ...]
     troubles: tuple[str, ...]
 
@@ -135,7 +129,7 @@ class _Replied:
     written: Sequence[_Written]
     asked: Sequence[Asked]
     replies: Sequence[str]
-    cost: Cost
+    cost: Usage
 
     def graded(self, answers: tuple[GradedAnswer, ...]) -> SystemAnswers:
         """Return what this system wrote and answered, with the grades."""
@@ -143,7 +137,7 @@ class _Replied:
             system=self.system,
             version=version_of(self.system),
             turns=sum(part.turns for part in self.written),
-            writing=sum_costs(part.cost for part in self.written),
+            writing=sum((part.cost for part in self.written), start=Usage()),
             answering=self.cost,
             answers=answers,
             troubles=tuple(trouble for part in self.written for trouble in part.troubles),

@@ -14,9 +14,8 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
-from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
@@ -27,7 +26,15 @@ from rich.table import Table
 from typer import Option
 
 from bench.command import Embedder as Named, SetFile, SetName, ToJson
-from bench.sets.conversation import Conversation, Doc, Question, pool
+from bench.sets.conversation import (
+    MESSAGE_GAP,
+    UNDATED_START,
+    Conversation,
+    Doc,
+    Question,
+    pool,
+    sides_of,
+)
 from bench.sets.registry import POOLED, read_set
 from souffleur.agents.brief import Persona
 from souffleur.errors import InputError
@@ -107,13 +114,11 @@ def compute_spread(asked: Sequence[QuestionRanks]) -> dict[str, float]:
     >>> compute_spread([QuestionRanks("q", "", (1, None), 0.0, "c")])
     {'c': 50.0}
     """
-
-    def conversation(one: QuestionRanks) -> str:
-        return one.conversation
-
+    names = sorted({one.conversation for one in asked})
+    parts = {name: [one for one in asked if one.conversation == name] for name in names}
     return {
-        name: 100 * float(np.mean([one.recall(RANK_DEPTH) for one in some]))
-        for name, some in groupby(sorted(asked, key=conversation), conversation)
+        name: 100 * float(np.mean([one.recall(RANK_DEPTH) for one in part]))
+        for name, part in parts.items()
     }
 
 
@@ -142,12 +147,8 @@ def as_json(asked: Sequence[QuestionRanks]) -> str:
     return json.dumps(whole, ensure_ascii=False, indent=2)
 
 
-UNDATED_START = datetime(2020, 1, 1, tzinfo=UTC)
-"""Assumed start of conversations that have no times."""
-MESSAGE_GAP = timedelta(minutes=1)
 CONTEXT_MESSAGES = 3
 """Messages before a question that are sent with it, as with a recall."""
-ROLES = ("user", "assistant")
 PERSONA = Persona(user="User", assistant="Assistant")
 
 
@@ -272,10 +273,6 @@ def exchanges(docs: Sequence[Doc]) -> list[tuple[Doc, ...]]:
 
 def turn_of(docs: Sequence[Doc], user_id: str, at: datetime) -> Turn:
     """Return messages as one turn; a named speaker is put before the text."""
-    sides = {"user": "", "assistant": ""}
-    for doc in docs:
-        side = doc.speaker if doc.speaker in ROLES else "user"
-        sides[side] = doc.text if doc.speaker in {"", side} else f"{doc.speaker}: {doc.text}"
     first = docs[0]
     return Turn(
         id=turn_point_id(user_id, "default", first.session, first.id),
@@ -283,7 +280,7 @@ def turn_of(docs: Sequence[Doc], user_id: str, at: datetime) -> Turn:
         user_id=user_id,
         session_id=first.session,
         at=at,
-        **sides,
+        **sides_of(docs),
     )
 
 

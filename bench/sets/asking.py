@@ -1,7 +1,7 @@
 """Questions of a public set: asked, graded, and their results by category."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -19,7 +19,7 @@ from rich.table import Column, Table
 
 from bench.sets.conversation import Question
 from souffleur.agents.brief import clock as as_clock
-from souffleur.agents.model.chat import Chat, Message, Request
+from souffleur.agents.model.chat import Chat, Message, Request, Usage
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.agents.task import Task, ask_task
 from souffleur.errors import AnswerError
@@ -48,31 +48,6 @@ class Grades(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     grades: list[Grade]
-
-
-@dataclass(frozen=True)
-class Cost:
-    """The number of some requests and of their tokens; costs can be added.
-
-    >>> Cost(1, 900, 40) + Cost(2, 100, 10)
-    Cost(calls=3, tokens_in=1000, tokens_out=50)
-    """
-
-    calls: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-
-    def __add__(self, other: "Cost") -> "Cost":
-        return Cost(
-            self.calls + other.calls,
-            self.tokens_in + other.tokens_in,
-            self.tokens_out + other.tokens_out,
-        )
-
-
-def sum_costs(costs: Iterable[Cost]) -> Cost:
-    """Return the sum of costs."""
-    return sum(costs, start=Cost())
 
 
 @dataclass(frozen=True)
@@ -200,9 +175,9 @@ class SystemAnswers:
     """Version of its package; empty if it is not a package."""
     turns: int
     """Turns of the conversations."""
-    writing: Cost
+    writing: Usage
     """Requests that wrote the conversations."""
-    answering: Cost
+    answering: Usage
     """Requests for replies; those of the judge are not counted."""
     answers: tuple[GradedAnswer, ...]
     troubles: tuple[str, ...] = ()
@@ -295,8 +270,8 @@ def _costs(found: Sequence[SystemAnswers]) -> Table:
 
     add("turns written", *(one.turns for one in found))
     add("requests that wrote them", *(one.writing.calls for one in found))
-    add("tokens in per turn", *(one.writing.tokens_in / max(1, one.turns) for one in found))
-    add("tokens out per turn", *(one.writing.tokens_out / max(1, one.turns) for one in found))
+    add("tokens in per turn", *(one.writing.input_tokens / max(1, one.turns) for one in found))
+    add("tokens out per turn", *(one.writing.output_tokens / max(1, one.turns) for one in found))
     if any(one.answers for one in found):
         add("tokens brought per question", *(one.block_tokens for one in found))
     return table

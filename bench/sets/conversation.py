@@ -178,7 +178,7 @@ def to_dialogue(conversation: Conversation) -> Dialogue:
         for pair in _pairs(docs):
             when = next((doc.at for doc in pair if doc.at), None)
             at = when if when and when > at else at + MESSAGE_GAP
-            turns.append(_exchange(pair, at))
+            turns.append(Exchange(at=at, **sides_of(pair)))
         sessions.append(SessionPart(id=name, turns=tuple(turns)))
     title, name = TITLES[language_of("".join(doc.text for doc in conversation.docs))]
     user = UserPart(id=conversation.conv_id, title=title)
@@ -234,10 +234,11 @@ def _pairs(docs: Iterable[Doc]) -> Iterator[list[Doc]]:
         yield pair
 
 
-def _exchange(pair: Sequence[Doc], at: datetime) -> Exchange:
+def sides_of(docs: Sequence[Doc]) -> dict[str, str]:
+    """Return the words of each side; a named speaker is on the user's, the name before the text."""
     words = {"user": "", "assistant": ""}
-    for doc in pair:
+    for doc in docs:
         side = doc.speaker if doc.speaker in ROLES else "user"
         text = doc.text if doc.speaker in {"", side} else f"{doc.speaker}: {doc.text}"
         words[side] = "\n".join(filter(None, (words[side], text)))
-    return Exchange(at=at, **words)
+    return words

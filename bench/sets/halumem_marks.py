@@ -273,14 +273,6 @@ class SessionMarks:
     updated: tuple[Updated, ...]
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A request about several things, numbered from 1."""
-
-    question: str
-    count: int
-
-
 class Marker:
     """The eval judge: sends a few requests concurrently."""
 
@@ -307,11 +299,12 @@ class Marker:
         if not result.written:  # it is not asked either in the paper's code
             return [Covered(session=session, point=point, score=0) for point in points]
         memories = "\n".join(f"- {text}" for text in result.written)
-        parts = []
-        for batch in batches(points, MARK_BATCH):
+
+        def question(batch: Sequence[Point]) -> str:
             holes = {"memories": memories, "points": _numbered([one.content for one in batch])}
-            question = render("halumem_integrity_question", result.language, **holes)
-            parts.append(_Part(question, len(batch)))
+            return render("halumem_integrity_question", result.language, **holes)
+
+        parts = [(question(batch), len(batch)) for batch in batches(points, MARK_BATCH)]
         marks = await self._ask_all("halumem_integrity", result, parts, Marks[CoverMark])
         return [
             Covered(session=session, point=point, score=mark and mark.score, reason=_why(mark))
@@ -321,11 +314,12 @@ class Marker:
     async def _truth(self, result: SessionResult) -> list[Extracted]:
         wanted = [f"- {point.content}" for point in result.points if point.wanted]
         points = "\n".join(wanted) or NONE[result.language]
-        parts = []
-        for batch in batches(result.written, MARK_BATCH):
+
+        def question(batch: Sequence[str]) -> str:
             holes = {"talk": result.talk, "points": points, "memories": _numbered(batch)}
-            question = render("halumem_accuracy_question", result.language, **holes)
-            parts.append(_Part(question, len(batch)))
+            return render("halumem_accuracy_question", result.language, **holes)
+
+        parts = [(question(batch), len(batch)) for batch in batches(result.written, MARK_BATCH)]
         marks = await self._ask_all("halumem_accuracy", result, parts, Marks[TruthMark])
         return [
             Extracted(
@@ -340,10 +334,12 @@ class Marker:
 
     async def _update(self, result: SessionResult) -> list[Updated]:
         indices = result.updates
-        parts = []
-        for batch in batches(indices, UPDATE_BATCH):
-            cases = [_case(result, index, number) for number, index in enumerate(batch, start=1)]
-            parts.append(_Part("\n\n".join(cases), len(batch)))
+
+        def question(batch: Sequence[int]) -> str:
+            cases = (_case(result, index, number) for number, index in enumerate(batch, start=1))
+            return "\n\n".join(cases)
+
+        parts = [(question(batch), len(batch)) for batch in batches(indices, UPDATE_BATCH)]
         marks = await self._ask_all("halumem_update", result, parts, Marks[UpdateMark])
         return [
             Updated(
@@ -360,37 +356,33 @@ class Marker:
         self,
         name: str,
         result: SessionResult,
-        parts: Sequence[_Part],
+        parts: Sequence[tuple[str, int]],
         answer: type[Marks[M]],
     ) -> list[M | None]:
-        """Return the marks of all parts in order."""
-        asked = await asyncio.gather(*(self._ask(name, result, part, answer) for part in parts))
-        return [
-            marks.get(number)
-            for part, marks in zip(parts, asked, strict=True)
-            for number in range(1, part.count + 1)
-        ]
+        """Return the marks of all parts in order; a part is a question and a number of things."""
+        asked = await asyncio.gather(*(self._ask(name, result, *part, answer) for part in parts))
+        return [mark for marks in asked for mark in marks]
 
     async def _ask(
-        self, name: str, result: SessionResult, part: _Part, answer: type[Marks[M]]
-    ) -> dict[int, M]:
-        """Return the marks of one part by number; ask once more if some are missing."""
+        self, name: str, result: SessionResult, question: str, count: int, answer: type[Marks[M]]
+    ) -> list[M | None]:
+        """Return a mark for each thing of one part; ask once more if some are missing."""
         rules = render(name, result.language, user=result.user)
         marks: dict[int, M] = {}
 
         def missing(given: Marks[M]) -> str:
             for mark in given.marks:
                 marks.setdefault(mark.number, mark)
-            left = [number for number in range(1, part.count + 1) if number not in marks]
+            left = [number for number in range(1, count + 1) if number not in marks]
             return f"marks are missing: {left}" if left else ""
 
         async with self._slots:
             with suppress(AnswerError):  # what is missing twice has no mark
                 await ask_task(
                     self._judge,
-                    Task(name, rules, result.language, part.question, answer, fault=missing),
+                    Task(name, rules, result.language, question, answer, fault=missing),
                 )
-        return marks
+        return [marks.get(number) for number in range(1, count + 1)]
 
 
 def batches(things: Sequence[T], size: int) -> list[Sequence[T]]:

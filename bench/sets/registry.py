@@ -1,10 +1,9 @@
 """The public sets that can be read, and their forms of file."""
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,42 +12,10 @@ from bench.sets.conversation import (
     Doc,
     Question,
     read_lines,
-    read_text,
     wrong_file,
 )
 from bench.sets.halumem_file import read_halumem
 from souffleur.errors import InputError
-
-EXPECTED_FILE = "a MemoryBank .json file (name: history), with its _questions.jsonl beside it"
-
-
-def read_memorybank(path: Path) -> list[Conversation]:
-    """Return the conversations of a file, one for each person. Raises InputError."""
-    beside = path.with_name(f"{path.stem}_questions.jsonl")
-    try:
-        people = json.loads(read_text(path, EXPECTED_FILE))
-        asked: dict[str, list[str]] = {}
-        for _, line in read_lines(beside, EXPECTED_FILE):
-            asked |= line
-        return [_conversation(name, raw, asked.get(name, [])) for name, raw in people.items()]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise wrong_file(str(path), EXPECTED_FILE, error) from error
-
-
-def _conversation(name: str, raw: dict[str, Any], asked: list[str]) -> Conversation:
-    docs = []
-    for day, rounds in raw["history"].items():
-        at = datetime.combine(datetime.fromisoformat(day).date(), time(12), UTC)
-        for index, said in enumerate(rounds, start=1):
-            docs.append(Doc(f"{day}:{index}:user", day, at, "user", said["query"].strip()))
-            reply = said["response"].strip()
-            docs.append(Doc(f"{day}:{index}:assistant", day, at, "assistant", reply))
-    questions = [
-        Question(f"{name}:{index}", text, "probing", "", ())
-        for index, text in enumerate(asked, start=1)
-    ]
-    return Conversation(name, tuple(doc for doc in docs if doc.text), tuple(questions))
-
 
 EXPECTED_FILE = "a .jsonl or .jsonl.gz file with one conversation (conv_id, docs, queries) a line"
 
@@ -113,7 +80,6 @@ SETS: dict[str, Callable[[Path], list[Conversation]]] = {
     "madial": Unified(("%Y-%m-%d",)).read,
     "memdaily": Unified(("%Y年%m月%d日 %H:%M",), daily=True).read,
     "halumem": read_halumem,
-    "memorybank": read_memorybank,
 }
 
 POOLED = {"memdaily": 20}

@@ -58,24 +58,11 @@ def _open_mem0(fill: Fill) -> Iterator[Search]:
     """Open mem0 over its local Qdrant in a folder, with these memories of one user."""
     from langchain_core.language_models.fake_chat_models import FakeListChatModel
 
-    from bench.systems.mem0 import library
+    from bench.systems.mem0 import make_memory
 
-    embeddings = fill.embeddings
-    store = {
-        "collection_name": "memories",
-        "embedding_model_dims": embeddings.dimension,
-        "path": str(fill.folder / "mem0"),
-    }
-    config = {
-        "llm": {"provider": "langchain", "config": {"model": FakeListChatModel(responses=[""])}},
-        "embedder": {
-            "provider": "langchain",
-            "config": {"model": embeddings, "embedding_dims": embeddings.dimension},
-        },
-        "vector_store": {"provider": "qdrant", "config": store},
-        "history_db_path": ":memory:",
-    }
-    memory = library().Memory.from_config(config)
+    model, embeddings = FakeListChatModel(responses=[""]), fill.embeddings
+    store = {"path": str(fill.folder / "mem0")}
+    memory = make_memory(model, embeddings, embeddings.dimension, store)
     for batch in _batches(fill.texts):
         payloads = [_payload(text, fill.now) for text in batch]
         vectors = embeddings.embed_documents(batch)

@@ -85,8 +85,7 @@ class LangChainAdapter:
         self, inputs: SystemInputs, name: str, rewrite: Callable[[str], str] = lambda text: text
     ) -> None:
         """Take the name of its requests, and a function that changes messages before sending."""
-        self._chat: Chat = inputs.chat
-        self._settings = inputs.settings
+        self._chat = patient(inputs.chat, inputs.settings)
         self._name = name
         self._rewrite = rewrite
         self._form: Form = "text" if inputs.settings.answer_form == "text" else "json_object"
@@ -113,7 +112,7 @@ class LangChainAdapter:
         hidden = [Message(one.role, self._aliases.hide(self._rewrite(one.content))) for one in sent]
         request = Request(tuple(hidden), self._name, None, self._form)
         try:
-            reply = await ask_patiently(self._chat, request, self._settings)
+            reply = await self._chat(request)
         except SouffleurError as error:
             self._failure = self._failure or error
             raise
@@ -244,23 +243,18 @@ def _result(message: AIMessage) -> ChatResult:
     return ChatResult(generations=[ChatGeneration(message=message)])
 
 
-async def ask_patiently(chat: Chat, request: Request, settings: Settings) -> Reply:
-    """Return the reply; ask again, after a pause, if that may help. Raises what the chat raises."""
-    for attempt in range(1, settings.tries):
-        try:
-            return await chat(request)
-        except EndpointError as error:
-            if not error.retryable:
-                raise
-            pause = settings.retry_pause * 2 ** (attempt - 1)
-            await asyncio.sleep(max(pause, error.retry_after or 0))
-    return await chat(request)
-
-
 def patient(chat: Chat, settings: Settings) -> Chat:
-    """Return a chat that asks another one patiently."""
+    """Return a chat that asks another one again, after a pause, if that may help."""
 
     async def asked(request: Request) -> Reply:
-        return await ask_patiently(chat, request, settings)
+        for attempt in range(1, settings.tries):
+            try:
+                return await chat(request)
+            except EndpointError as error:
+                if not error.retryable:
+                    raise
+                pause = settings.retry_pause * 2 ** (attempt - 1)
+                await asyncio.sleep(max(pause, error.retry_after or 0))
+        return await chat(request)
 
     return asked

@@ -129,23 +129,10 @@ class Mem0:
         from qdrant_client import QdrantClient
 
         self._client = QdrantClient(":memory:")
-        vectors = {
-            "client": self._client,
-            "path": ":memory:",  # demanded, and not looked at where there is a client
-            "collection_name": "memories",
-            "embedding_model_dims": dimension,
-        }
-        self._memory = library().Memory.from_config(
-            {
-                "llm": {"provider": "langchain", "config": {"model": self._adapter.model}},
-                "embedder": {
-                    "provider": "langchain",
-                    "config": {"model": self._adapter.embeddings, "embedding_dims": dimension},
-                },
-                "vector_store": {"provider": "qdrant", "config": vectors},
-                "history_db_path": ":memory:",
-            }
-        )
+        # A path is demanded, and not looked at where there is a client.
+        store = {"client": self._client, "path": ":memory:"}
+        adapter = self._adapter
+        self._memory = make_memory(adapter.model, adapter.embeddings, dimension, store)
 
     def _dated(self, text: str) -> str:
         assert self._at is not None
@@ -179,6 +166,20 @@ def library() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return import_module("mem0")
+
+
+def make_memory(model: Any, embeddings: Any, dimension: int, store: dict[str, Any]) -> Any:
+    """Return its memory over LangChain's models, and a Qdrant with these further options."""
+    vectors = {**store, "collection_name": "memories", "embedding_model_dims": dimension}
+    embedder = {"model": embeddings, "embedding_dims": dimension}
+    return library().Memory.from_config(
+        {
+            "llm": {"provider": "langchain", "config": {"model": model}},
+            "embedder": {"provider": "langchain", "config": embedder},
+            "vector_store": {"provider": "qdrant", "config": vectors},
+            "history_db_path": ":memory:",
+        }
+    )
 
 
 def _stored(found: dict[str, Any]) -> StoredMemory:

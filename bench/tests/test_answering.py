@@ -18,7 +18,6 @@ from rich.console import Console
 
 from bench.answering import AnswerSetup, answering, run
 from bench.sets.asking import (
-    Cost,
     GradedAnswer,
     SystemAnswers,
     accuracy,
@@ -37,7 +36,7 @@ from bench.sets.conversation import (
     to_dialogue,
 )
 from bench.systems.side_by_side import OURS
-from souffleur.agents.model.chat import Message, Request
+from souffleur.agents.model.chat import Message, Request, Usage
 from souffleur.agents.model.recording import Recorder
 from souffleur.errors import InputError, RecordingError, SettingsError
 from souffleur.settings import default_settings
@@ -266,7 +265,7 @@ def test_accuracy_by_hand() -> None:
 def system(name: str, *rights: bool | None) -> SystemAnswers:
     """A system with its answers."""
     answers = tuple(answered("a", right) for right in rights)
-    return SystemAnswers(name, "", 4, Cost(2, 80, 8), Cost(1, 9, 9), answers)
+    return SystemAnswers(name, "", 4, Usage(2, 80, 0, 8), Usage(1, 9, 0, 9), answers)
 
 
 def test_systems_are_compared_question_by_question() -> None:

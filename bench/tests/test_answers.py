@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bench.answering import AnswerSetup, Meter, run
-from bench.sets.asking import Cost, grade_replies
+from bench.sets.asking import grade_replies
 from bench.sets.conversation import Conversation, Doc, Question, Sample, to_dialogue
 from bench.systems import StoredMemory, SystemInputs, messages_of
 from bench.systems.contestant import Batch, Other, Whole, batches, check_contestant, make_contestant
@@ -118,8 +118,8 @@ async def test_every_system_answers_the_same_questions(tmp_path: Path) -> None:
         assert all("tea" in done.block and done.tokens > 0 for done in one.answers)
     ours, whole = found[0], found[-1]
     assert ours.writing.calls == 2 * (3 + 1)  # an episode besides the batches
-    assert ours.writing.tokens_in == 100 * ours.writing.calls
-    assert whole.writing == Cost()
+    assert ours.writing.input_tokens == 100 * ours.writing.calls
+    assert whole.writing == Usage()
     assert {one.answering.calls for one in found} == {2}
     if "mem0" in ALL:
         (first, _) = found[ALL.index("mem0")].answers
@@ -372,9 +372,11 @@ async def test_tokens_are_estimated_only_if_no_usage_is_given() -> None:
     meter, request = Meter(chat), Request((Message("user", "y" * 4000),), "x")
     await meter(request)
     estimated = meter.cost
-    assert estimated.tokens_in > 5 * estimated.tokens_out > 0
+    assert estimated.input_tokens > 5 * estimated.output_tokens > 0
     await meter(request)
-    assert meter.cost == estimated + Cost(1, 7, 3)
+    assert meter.cost == estimated + Usage(calls=1, input_tokens=7, output_tokens=3)
     with pytest.raises(AnswerError):
         await meter(request)
-    assert meter.cost == estimated + Cost(2, 12, 3 + estimated.tokens_out)
+    assert meter.cost == estimated + Usage(
+        calls=2, input_tokens=12, output_tokens=3 + estimated.output_tokens
+    )

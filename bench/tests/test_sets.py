@@ -116,20 +116,6 @@ def test_halumem_evidence_is_traced_to_sessions(tmp_path: Path) -> None:
     ]
 
 
-def test_memorybank_and_the_questions_beside_it(tmp_path: Path) -> None:
-    """Each person's days become sessions, both sides messages; the questions have no evidence."""
-    days = {"2023-04-27": [{"query": "Hello ", "response": "Hi!"}]}
-    path = write(tmp_path / "mb.json", {"Emily": {"history": days}})
-    write(tmp_path / "mb_questions.jsonl", {"Emily": ["Who am I?"]}, {"Frank": ["And I?"]})
-    found = only(read_set("memorybank", path))
-    assert [(doc.speaker, doc.text) for doc in found.docs] == [
-        ("user", "Hello"),
-        ("assistant", "Hi!"),
-    ]
-    assert {doc.session for doc in found.docs} == {"2023-04-27"}
-    assert [(one.text, one.evidence) for one in found.questions] == [("Who am I?", ())]
-
-
 @pytest.mark.parametrize("name", SETS)
 def test_a_missing_file_says_what_to_give(tmp_path: Path, name: str) -> None:
     """The error names the path and the kind of file."""

@@ -276,7 +276,9 @@ class MemoryReviewer:
         graph.add_conditional_edges("think", route, ["think", "search", "decide"])
         graph.add_edge("search", "think")
         graph.add_edge("decide", END)
-        self.graph: CompiledStateGraph[Any, Any, Any, Any] = graph.compile(name="memory-reviewer")
+        self.graph: CompiledStateGraph[Any, Any, Any, Any] = graph.compile(
+            name="memory-reviewer", checkpointer=False
+        )
         self.context = context
 
     async def run(self, memory: Memory, now: datetime) -> Decision:

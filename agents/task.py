@@ -191,7 +191,7 @@ _builder.add_node(check)
 _builder.add_edge(START, "ask")
 _builder.add_edge("ask", "check")
 _builder.add_conditional_edges("check", route, ["ask", END])
-GRAPH = _builder.compile(name="task")
+GRAPH = _builder.compile(name="task", checkpointer=False)  # not of a host that runs a graph itself
 """The graph of all tasks."""
 
 

@@ -98,7 +98,8 @@ async def test_no_secret_is_stored_or_told(tmp_path: Path, lines: list[str], tre
     With `redact` no byte of the store has it, and the model is not told.
     """
     script = by_name(monitor=Judge(), episode=episode(secret("episode"), key_facts=["tea"]))
-    async with staged(tmp_path, script, secrets=treated, retry_pause=0.0, kept=True) as stage:
+    refused = ("secrets",) if treated == "refuse" else ()
+    async with staged(tmp_path, script, refuse=refused, retry_pause=0.0, kept=True) as stage:
         told, shown = await _live(stage), await _shown(stage)
         entries = await stage.knowledge.journal.entries("ann")
         asked = "".join(str(one.messages[:2]) for one in stage.chat.requests)

@@ -113,7 +113,8 @@ async def test_all_ids_of_a_recall_do_no_harm(tmp_path: Path) -> None:
     chat = Scripted(lambda _: SKIP)
     async with open_memory(tmp_path, chat) as memory:
         tea, told = await kept(memory, "Ann likes tea."), await kept(memory, "Ann had an exam.")
-        await memory.knowledge.memories.merge_payload([told], {"category": Category.EPISODE})
+        of_episodes = {"category": Category.EPISODE, "labels": ["category:episode"]}
+        await memory.knowledge.memories.merge_payload([told], of_episodes)
         memory.observe(**ME, user="hm?", assistant="Yes!", whisper=[told, tea])
         await memory.flush()
         recalls = {

@@ -20,7 +20,7 @@ from souffleur.errors import (
     StoreError,
     UndoError,
 )
-from souffleur.host_ops import add_op, definition_ops, skill_data, skill_op
+from souffleur.host_ops import add_op, definition_ops, skill_data, skill_op, verdict_of
 from souffleur.knowledge import erasure, proposals
 from souffleur.knowledge.identity import PERSONAS, check_id, own_sphere
 from souffleur.knowledge.memory import Category, Kind, Memories, Memory, MemoryState
@@ -37,15 +37,13 @@ from souffleur.knowledge.operation import (
     Recorded,
     Restore,
     Share,
-    Verdict,
-    derive_id,
 )
 from souffleur.knowledge.people import Knows, Language, Person, PersonaCard, Preferences
-from souffleur.knowledge.search.query import Found, Query, Scope
+from souffleur.knowledge.search.query import Found, Scope
 from souffleur.knowledge.store.introductions import UserSummary, list_users
 from souffleur.knowledge.text.plain import name_media
-from souffleur.knowledge.turn import TurnState, shorten, turn_point_id
-from souffleur.lookup import READABLE, Stats, check_limit, find_meant, pick, read_stats
+from souffleur.knowledge.turn import TurnState, turn_point_id
+from souffleur.lookup import READABLE, Stats, check_limit, find_meant, pick, read_stats, to_query
 from souffleur.messages import Content, Messages, read_content, to_turns
 from souffleur.participants import Cast, Participants
 from souffleur.recall.compose import Recall
@@ -78,6 +76,7 @@ if TYPE_CHECKING:
     from souffleur.service.run import RunOptions, RunResult
 
 G = TypeVar("G", "Erased", "Forgotten")
+USER = Actor(who=ActorKind.USER)
 
 
 class Souffleur:
@@ -220,7 +219,7 @@ class Souffleur:
         """
         name = stored_id(turn_id, self.settings.redacted) if turn_id else uuid.uuid4().hex
         try:
-            self._check_not_forked()
+            self._service.check_not_forked()
         except StoreError as error:
             return Receipt(name, error=describe(error), durable=False)
         if incognito or self.participants.is_kept_out_now(user_id):
@@ -237,12 +236,11 @@ class Souffleur:
     ) -> bool:
         """End a session: the turns left in its window become an episode. Never raises.
 
-        Returns whether any turns were left; on a server always `True`. A silence of
-        `settings.idle_minutes` ends a session as well. The talk of a persona with `knows="own"` is
-        a separate session: name it.
+        Returns whether any turns were left; on a server always `True`. A session also ends after
+        `settings.idle_minutes`. A persona with `knows="own"` has sessions of its own: name it.
         """
         try:
-            self._check_not_forked()
+            self._service.check_not_forked()
             check_id(user_id)
             return self._service.end_session(
                 user_id, check_id(session_id, "session_id"), check_id(agent_id, "agent_id")
@@ -254,10 +252,7 @@ class Souffleur:
 
     @property
     def error(self) -> str:
-        """Why turns cannot be judged, found or stored, and since when; empty if they can.
-
-        Every `Recall` and `Receipt` includes it; `health` has details.
-        """
+        """Why turns cannot be judged, found or stored, and since when; empty if they can."""
         return self._service.error
 
     async def health(self) -> Health:
@@ -526,9 +521,9 @@ class Souffleur:
         """
         target = await proposals.find_target(self.knowledge, id, user_id)
         if target is None:
-            by, now = Actor(who=ActorKind.USER), self.clock()
+            now = self.clock()
             return await self._service.do(
-                lambda: proposals.agree(self.knowledge, id, user_id=user_id, by=by, now=now)
+                lambda: proposals.agree(self.knowledge, id, user_id=user_id, by=USER, now=now)
             )
         op = Confirm(target=target.id, reason="confirmed by the user")
         return (await self._decide([op], user_id, "default", None))[0]
@@ -549,10 +544,7 @@ class Souffleur:
         return (await self._decide([op], user_id, "default", None))[0]
 
     async def confirm_all(self, *, user_id: str) -> LedgerEntries:
-        """Confirm all proposals of a user, oldest first; return the ledger entries.
-
-        Skips a proposal whose memory was changed meanwhile.
-        """
+        """Confirm all proposals of a user, oldest first, except those that no longer apply."""
         return await self._answer_all(self.confirm, user_id)
 
     async def reject_all(self, *, user_id: str) -> LedgerEntries:
@@ -657,20 +649,17 @@ class Souffleur:
 
     async def edit(self, memory_id: str, content: str, *, user_id: str) -> LedgerEntry:
         """Change, for the user, the words of a memory; undoable. Raises NotFoundError."""
-        by, now = Actor(who=ActorKind.USER), self.clock()
+        now = self.clock()
         return await self._service.do(
             lambda: proposals.edit(
-                self.knowledge, memory_id, content, user_id=user_id, by=by, now=now
+                self.knowledge, memory_id, content, user_id=user_id, by=USER, now=now
             )
         )
 
     async def restore_memory(
         self, memory_id: str, *, user_id: str, reason: str = "told to restore"
     ) -> LedgerEntry:
-        """Make a forgotten or archived memory active again; undoable. Raises NotFoundError.
-
-        If its time was over, it ends no more.
-        """
+        """Make a forgotten or archived memory active again, without an end; undoable."""
         memory = await self.get(memory_id, user_id=user_id)
         op = Restore(target=memory.id, reason=reason)
         return (await self._decide([op], user_id, memory.agent_id, None))[0]
@@ -690,16 +679,10 @@ class Souffleur:
         `turn_id` is that of `observe`, or of a memory's evidence. Memories that the turn had
         replaced are in force again; episodes are rewritten. Raises NotFoundError.
         """
-        by, now = Actor(who=ActorKind.USER), self.clock()
+        id, now = stored_id(turn_id, self.settings.redacted), self.clock()
         return await self._erase(
             user_id,
-            lambda: erasure.erase_turn(
-                self.knowledge,
-                stored_id(turn_id, self.settings.redacted),
-                user_id=user_id,
-                by=by,
-                now=now,
-            ),
+            lambda: erasure.erase_turn(self.knowledge, id, user_id=user_id, by=USER, now=now),
         )
 
     async def preview_topic(
@@ -723,12 +706,12 @@ class Souffleur:
         a crash the next start finishes the work. Raises NotFoundError, InputError.
         """
         persona, _ = await self.participants.find(user_id)
-        by, now = Actor(who=ActorKind.USER), self.participants.moment(at, persona)
+        now = self.participants.moment(at, persona)
         retell = self._retelling(user_id)
         return await self._erase(
             user_id,
             lambda: erasure.forget_topic(
-                self.knowledge, topic, ids, user_id=user_id, by=by, now=now, retell=retell
+                self.knowledge, topic, ids, user_id=user_id, by=USER, now=now, retell=retell
             ),
         )
 
@@ -740,18 +723,11 @@ class Souffleur:
         Its earlier versions go as well, and with `turns` the raw turns that it rests on. Returns a
         receipt as `forget_topic`. Raises NotFoundError.
         """
-        by, now = Actor(who=ActorKind.USER), self.clock()
-        retell = self._retelling(check_id(user_id))
+        base, retell, now = self.knowledge, self._retelling(check_id(user_id)), self.clock()
         return await self._erase(
             user_id,
             lambda: erasure.erase_memory(
-                self.knowledge,
-                memory_id,
-                user_id=user_id,
-                turns=turns,
-                by=by,
-                now=now,
-                retell=retell,
+                base, memory_id, user_id=user_id, turns=turns, by=USER, now=now, retell=retell
             ),
         )
 
@@ -818,19 +794,9 @@ class Souffleur:
         `scope` is memories, episodes, turns, or several of them. `agent_id` returns only what that
         persona may know. Raises InputError, StoreError, EmbedderError.
         """
-        if not isinstance(text, str):
-            raise InputError(f"what to search for must be a text, not {type(text).__name__}")
-        scopes = [scope] if isinstance(scope, str) else scope
         persona, sphere = await self.participants.find_reader(user_id, agent_id)
-        query = Query(
-            user_id,
-            shorten(text),
-            self.participants.moment(at, persona),
-            sphere=sphere,
-            scope=tuple(pick(one, Scope, "scope") for one in scopes),
-            limit=check_limit(limit),
-            zone=persona.zone,
-        )
+        now, zone = self.participants.moment(at, persona), persona.zone
+        query = to_query(text, user_id, scope, now=now, sphere=sphere, limit=limit, zone=zone)
         return await self.knowledge.current.search(query)
 
     async def get(self, memory_id: str, *, user_id: str) -> Memory:
@@ -862,32 +828,21 @@ class Souffleur:
         `erase_turn`. A turn that is not judged, or changed nothing, has no notice. Raises
         NotFoundError, InputError.
         """
-        from souffleur.knowledge.store import erasing
         from souffleur.notices import read_notices
 
-        limit, journal = check_limit(limit), self.knowledge.journal
-        persona, _ = await self.participants.find(user_id)
-        turn = None
-        if turn_id:
-            turn = (
-                await erasing.find_turn(
-                    journal, stored_id(turn_id, self.settings.redacted), user_id
-                )
-            ).id
-
-        async def read(place: int, count: int) -> list[Recorded]:
-            return await journal.recorded(user_id, after=place, limit=count, turn_id=turn)
-
-        return await read_notices(read, persona.language, after=after, limit=limit)
+        limit, language = check_limit(limit), (await self.participants.find(user_id))[0].language
+        turn = stored_id(turn_id, self.settings.redacted) if turn_id else None
+        journal = self.knowledge.journal
+        return await read_notices(journal, user_id, turn, language, after=after, limit=limit)
 
     async def undo(self, entry_id: str, *, user_id: str) -> LedgerEntry:
         """Undo a change for a user, by the id of its ledger entry; return the UNDO entry.
 
         Raises NotFoundError, UndoError if the change cannot be undone.
         """
-        by, owner = Actor(who=ActorKind.USER), check_id(user_id)
+        owner = check_id(user_id)
         return await self._service.do(
-            lambda: self.knowledge.undo(entry_id, user_id=owner, by=by, now=self.clock())
+            lambda: self.knowledge.undo(entry_id, user_id=owner, by=USER, now=self.clock())
         )
 
     async def stats(self, *, user_id: str) -> Stats:
@@ -952,22 +907,11 @@ class Souffleur:
         dry_run: bool = False,
     ) -> LedgerEntries:
         persona, told_in = await self.participants.find(user_id, agent_id)
-        verdict = Verdict(
-            id=derive_id("by hand", uuid.uuid4()),
-            user_id=user_id,
-            agent_id=agent_id,
-            sphere=told_in if sphere is None else sphere,
-            by=Actor(who=by),
-            at=self.participants.moment(at, persona),
-            ops=tuple(ops),
-        )
+        where = told_in if sphere is None else sphere
+        moment = self.participants.moment(at, persona)
+        verdict = verdict_of(ops, user_id, agent_id, sphere=where, by=by, at=moment)
         carry = self.knowledge.writer.plan if dry_run else self.knowledge.apply
         return await self._service.do(lambda: carry(verdict))
-
-    def _check_not_forked(self) -> None:
-        """Raise StoreError in a forked process, where threads that are not there may hold locks."""
-        if self._service.is_forked:
-            self.knowledge.memories.check_usable()
 
 
 class Opening:

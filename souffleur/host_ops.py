@@ -1,13 +1,26 @@
 """The ops of a host: a sentence to remember, what a persona is, a skill."""
 
+import uuid
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
 
 from souffleur.errors import InputError
 from souffleur.knowledge.memory import Category, Kind, Memory
-from souffleur.knowledge.operation import Add, Boost, Forget, Importance, Op, Update
+from souffleur.knowledge.operation import (
+    Actor,
+    ActorKind,
+    Add,
+    Boost,
+    Forget,
+    Importance,
+    Op,
+    Update,
+    Verdict,
+    derive_id,
+)
 from souffleur.knowledge.store.reading import describe_faults
 from souffleur.knowledge.text.plain import clean
 
@@ -33,6 +46,21 @@ def definition_ops(sentences: Sequence[str], known: Sequence[Memory]) -> list[Op
     ops: list[Op] = [Forget(target=id, reason="defined otherwise by the host") for id in gone]
     system = {"category": Category.SYSTEM}
     return ops + [add.model_copy(update=system) for add in adds if add.content not in there]
+
+
+def verdict_of(
+    ops: Sequence[Op], user_id: str, agent_id: str, *, sphere: str, by: ActorKind, at: datetime
+) -> Verdict:
+    """Return the verdict that carries out the ops of a host or user. Each verdict is a new one."""
+    return Verdict(
+        id=derive_id("by hand", uuid.uuid4()),
+        user_id=user_id,
+        agent_id=agent_id,
+        sphere=sphere,
+        by=Actor(who=by),
+        at=at,
+        ops=tuple(ops),
+    )
 
 
 def skill_data(name: str, workflow: Sequence[str], outcome: str) -> dict[str, Any]:

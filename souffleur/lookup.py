@@ -1,16 +1,17 @@
-"""Lookup: how a host chooses what to read, and how many memories a user has."""
+"""Lookup: what a host asks for, checked; and how many memories a user has."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
+from zoneinfo import ZoneInfo
 
 from souffleur.errors import InputError, NotFoundError
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.memory import Category, Kind, MemoryState
 from souffleur.knowledge.search.memories import count
-from souffleur.knowledge.search.query import CLEARLY_MEANT, Query, Wanted
+from souffleur.knowledge.search.query import CLEARLY_MEANT, Query, Scope, Wanted
 from souffleur.knowledge.turn import shorten
 
 if TYPE_CHECKING:
@@ -57,6 +58,26 @@ async def read_stats(knowledge: "KnowledgeBase", user_id: str, now: datetime) ->
         categories=await counted(Category, lambda one: replace(current, categories=(one,))),
         states=await counted(MemoryState, lambda one: replace(every, states=(one,))),
     )
+
+
+def to_query(
+    text: str,
+    user_id: str,
+    scope: Scope | str | Sequence[Scope | str],
+    *,
+    now: datetime,
+    sphere: str | None,
+    limit: int,
+    zone: ZoneInfo,
+) -> Query:
+    """Return the query for a text of a host. Raises InputError."""
+    if not isinstance(text, str):
+        raise InputError(f"what to search for must be a text, not {type(text).__name__}")
+    scopes = tuple(
+        pick(one, Scope, "scope") for one in ([scope] if isinstance(scope, str) else scope)
+    )
+    words, limit = shorten(text), check_limit(limit)
+    return Query(user_id, words, now, sphere=sphere, scope=scopes, limit=limit, zone=zone)
 
 
 async def find_meant(

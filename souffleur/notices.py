@@ -1,10 +1,12 @@
 """Notices: the changes that a turn made in the memory, worded for the user."""
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from souffleur.knowledge.memory import Frozen, MemoryState
 from souffleur.knowledge.operation import ActorKind, LedgerEntry, Recorded
+from souffleur.knowledge.store.erasing import find_turn
+from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.text.plain import single_line
 from souffleur.prompts import spoken_in
 
@@ -77,19 +79,23 @@ def notices_of(recorded: Sequence[Recorded], language: str | None = None) -> lis
 
 
 async def read_notices(
-    read: Callable[[int, int], Awaitable[list[Recorded]]],
+    journal: Journal,
+    user_id: str,
+    turn_id: str | None,
     language: str | None,
     *,
     after: int,
     limit: int,
 ) -> list[Notice]:
-    """Return the first notices after a place; `read` returns so many entries after a place.
+    """Return the first notices of a user, or of one turn, after a place in the ledger.
 
-    Entries without a notice are passed over, however many there are.
+    Skips entries without a notice, however many there are. Raises NotFoundError if this user has
+    no such turn.
     """
+    id = (await find_turn(journal, turn_id, user_id)).id if turn_id else None
     found: list[Notice] = []
     while len(found) < limit:
-        batch = await read(after, BATCH)
+        batch = await journal.recorded(user_id, after=after, limit=BATCH, turn_id=id)
         found += notices_of(batch, language)
         if len(batch) < BATCH:
             break

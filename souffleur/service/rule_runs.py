@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -18,8 +18,6 @@ from souffleur.service.model_runs import REVIEWED_DUE
 from souffleur.service.run import RunItem, RunOptions, RunResult, item_for
 
 if TYPE_CHECKING:
-    from datetime import datetime, tzinfo
-
     from souffleur.knowledge.knowledge_base import KnowledgeBase
     from souffleur.knowledge.policy import Policy
     from souffleur.settings import Settings
@@ -65,7 +63,7 @@ async def _let_all_go(knowledge: "KnowledgeBase", result: RunResult, what: Seque
 
 
 def passes(
-    memory: Memory, now: "datetime", policy: "Policy", zone: "tzinfo" = UTC
+    memory: Memory, now: datetime, policy: "Policy", zone: tzinfo = UTC
 ) -> Archive | Forget | None:
     """Return the op for a memory by rule alone; `None` if it must wait for a reviewer.
 
@@ -109,7 +107,7 @@ async def _let_go(knowledge: "KnowledgeBase", memory: Memory, result: RunResult)
     return item_for(memory, entry)
 
 
-def _day(moment: "datetime | None", zone: "tzinfo") -> str:
+def _day(moment: datetime | None, zone: tzinfo) -> str:
     return f"{moment.astimezone(zone):%Y-%m-%d}" if moment else "its day"
 
 

@@ -190,7 +190,7 @@ class Service:
 
     async def close(self) -> None:
         """Judge while `seconds_left`, then close everything, even if closing one part fails."""
-        if not self.is_forked:
+        if not self._is_forked:
             await self.do(self._close)
 
     def seconds_left(self) -> float:
@@ -203,9 +203,13 @@ class Service:
             self._ends_at = now + self._settings.shutdown_timeout
         return max(0.0, self._ends_at - now)
 
+    def check_not_forked(self) -> None:
+        """Raise StoreError in a forked process, where threads that are not there may hold locks."""
+        if self._is_forked:
+            self._knowledge.memories.check_usable()
+
     @property
-    def is_forked(self) -> bool:
-        """Whether the process was forked since, so that its threads are not there."""
+    def _is_forked(self) -> bool:
         return os.getpid() != self._pid
 
     async def break_off(self) -> None:

@@ -12,9 +12,9 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from rich import box
 from rich.console import Console
@@ -22,26 +22,13 @@ from rich.markup import escape
 from rich.table import Column, Table
 from typer import Argument, Option
 
-from bench.command import (
-    Embedder,
-    MaxCalls,
-    Record,
-    Recorded,
-    ToJson,
-    open_source,
-    source_settings,
-)
+from bench.command import Embedder, MaxCalls, Record, Recorded, ToJson, open_source, source_settings
 from bench.sets.halumem_file import EXPECTED_FILE, Part, User, choose
-from bench.sets.halumem_marks import (
-    Marker,
-    Rate,
-    SessionMarks,
-    SessionResult,
-    measure,
-)
+from bench.sets.halumem_marks import Marker, Rate, SessionMarks, SessionResult, measure
 from souffleur.agents.model.chat import Chat
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.api import Souffleur
+from souffleur.cli.console import plain
 from souffleur.demo.dialogue import Played, clock_for, replay
 from souffleur.evals.fixture import Listener, scratch, to_op_records
 from souffleur.knowledge.operation import ActorKind
@@ -125,13 +112,7 @@ def report(result: Result, console: Console) -> None:
 
 def as_json(result: Result) -> str:
     """Return the whole result as JSON; the same run always gives the same text."""
-    plain = {name: rate.model_dump() for name, rate in result.metrics.items()}
-    marks = {
-        name: [mark.model_dump() for mark in getattr(result.marked, name)]
-        for name in ("covered", "extracted", "updated")
-    }
-    whole: dict[str, Any] = {**asdict(result), "metrics": plain, "marked": marks}
-    return json.dumps(whole, ensure_ascii=False, indent=1)
+    return json.dumps(plain(result), ensure_ascii=False, indent=1)
 
 
 async def _session_result(
@@ -194,11 +175,7 @@ def halumem(
 
 
 async def _run(
-    user: User,
-    settings: Settings,
-    record: Path | None,
-    recorded: Path | None,
-    most: int | None,
+    user: User, settings: Settings, record: Path | None, recorded: Path | None, most: int | None
 ) -> Result:
     troubles: list[str] = []
     source = open_source(settings, record, recorded, most=most, is_whole=lambda: not troubles)

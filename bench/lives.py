@@ -44,7 +44,7 @@ NIGHT = timedelta(hours=4)
 
 
 class LifeTurn(Frozen):
-    """What was said."""
+    """An exchange of the life."""
 
     at: datetime
     """The local time, without a zone."""
@@ -53,14 +53,14 @@ class LifeTurn(Frozen):
 
 
 class LifeMessage(Frozen):
-    """A message that is only recalled for."""
+    """A message for which only a recall is made."""
 
     at: datetime
     text: str
     needed: tuple[str, ...] = ()
-    """What a good reply must have in mind."""
+    """Facts that a good reply must have in mind."""
     wrong: tuple[str, ...] = ()
-    """What was true once or never."""
+    """Statements that were true once or never."""
 
 
 class LifeQuestion(Frozen):
@@ -71,7 +71,7 @@ class LifeQuestion(Frozen):
 
 
 class WrittenLife(Frozen):
-    """A whole file."""
+    """A life, as its file has it."""
 
     language: Literal["en", "zh", "ja"]
     person: str
@@ -81,14 +81,14 @@ class WrittenLife(Frozen):
     messages: tuple[LifeMessage, ...]
     questions: tuple[LifeQuestion, ...]
     held: tuple[str, ...]
-    """What must be held at the end."""
+    """Facts that must be held at the end."""
     over: tuple[str, ...]
-    """What is over or corrected at the end."""
+    """Facts that are over or corrected at the end."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """What one message brought."""
+    """A message or question, and the block that a recall brought for it."""
 
     number: int
     kind: Literal["message", "question"]
@@ -103,7 +103,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Moment:
-    """One thing that happens in a life."""
+    """An exchange, message, question or night at its time."""
 
     at: datetime
     what: LifeTurn | LifeMessage | LifeQuestion | None
@@ -178,21 +178,16 @@ async def recalled(memory: Souffleur, moment: Moment) -> Block:
     """Return what a message or question brings."""
     asked = moment.what
     assert isinstance(asked, LifeMessage | LifeQuestion)
-    needed: Sequence[str] = (asked.answer,) if isinstance(asked, LifeQuestion) else asked.needed
-    wrong = () if isinstance(asked, LifeQuestion) else asked.wrong
-    brought = await memory.recall(
-        user_id=USER, session_id=f"asked-{moment.number}", text=asked.text
-    )
+    if isinstance(asked, LifeQuestion):
+        asked = LifeMessage(at=moment.at, text=asked.text, needed=(asked.answer,))
+        kind: Literal["message", "question"] = "question"
+    else:
+        kind = "message"
+    session = f"asked-{moment.number}"
+    brought = await memory.recall(user_id=USER, session_id=session, text=asked.text)
     return Block(
-        moment.number,
-        "question" if isinstance(asked, LifeQuestion) else "message",
-        moment.at.isoformat(),
-        asked.text,
-        needed,
-        wrong,
-        brought.tokens,
-        brought.text,
-        brought.error,
+        *(moment.number, kind, moment.at.isoformat(), asked.text, asked.needed, asked.wrong),
+        *(brought.tokens, brought.text, brought.error),
     )
 
 
@@ -216,8 +211,7 @@ def lives(
     work = _again(life, settings, out) if again else _play(life, settings, out, runs=runs)
     blocks = asyncio.run(work)
     name = "blocks-again.json" if again else "blocks.json"
-    text = json.dumps([asdict(one) for one in blocks], ensure_ascii=False, indent=1)
-    (out / name).write_text(text, encoding="utf-8")
+    _write(out / name, [asdict(one) for one in blocks])
     sizes = sorted(one.tokens for one in blocks)
     Console().print(f"{len(blocks)} blocks, median {sizes[len(sizes) // 2]} tokens: {out / name}")
 
@@ -235,9 +229,12 @@ async def _play(life: WrittenLife, settings: Settings, out: Path, *, runs: bool)
             ledger = await memory.ledger(user_id=USER, limit=10_000)
             told = [one.model_dump(mode="json") for one in ledger]
     for name, what in (("memories", held), ("ledger", told), ("runs", show.runs)):
-        text = json.dumps(what, ensure_ascii=False, indent=1)
-        (out / f"{name}.json").write_text(text, encoding="utf-8")
+        _write(out / f"{name}.json", what)
     return show.blocks
+
+
+def _write(file: Path, data: object) -> None:
+    file.write_text(json.dumps(data, ensure_ascii=False, indent=1), encoding="utf-8")
 
 
 async def _again(life: WrittenLife, settings: Settings, out: Path) -> list[Block]:

@@ -157,9 +157,8 @@ def report(bursts: Sequence[Burst], queues: Sequence[Queue]) -> None:
         rate, held = f"{one.turns / one.seconds:.1f}", f"{one.held:.0f} ms"
         table.add_row(str(one.parallel), f"{one.turns:,}", rate, f"{one.share:.0%}", held)
     console.print(table)
-    table = Table(
-        "turns_per_call", "waiting turns", "calls", "prompt tokens / turn", "of one by one"
-    )
+    heads = ("turns_per_call", "waiting turns", "calls", "prompt tokens / turn", "of one by one")
+    table = Table(*heads)
     for q in queues:
         share = f"{q.tokens_per_turn / queues[0].tokens_per_turn:.0%}"
         tokens = f"{q.tokens_per_turn:,.0f}"

@@ -121,11 +121,6 @@ class Life(Frozen):
         return self
 
 
-def read_life(path: Path) -> Life:
-    """Return the life of a YAML file. Raises InputError."""
-    return read_yaml(path, Life)
-
-
 EVENING = time(20)
 """When portraits are written; talk ended an hour before."""
 EPISODE_AGE = timedelta(days=14)
@@ -341,7 +336,7 @@ def portraits(
     as_json: ToJson = False,
 ) -> None:
     """Write the portraits of a scripted life one after the other, and mark them."""
-    year = asyncio.run(play_year(read_life(life), record, recorded))
+    year = asyncio.run(play_year(read_yaml(life, Life), record, recorded))
     if as_json:
         print(json.dumps({**year.figures, "last": year.written[-1].text}, ensure_ascii=False))
     else:
@@ -357,12 +352,8 @@ def report(year: Year, console: Console) -> None:
         table.add_row(*row)
     console.print(table)
     console.print(escape(year.written[-1].text), "")
-    for problem in _problems(year):
-        console.print(f"[red]{escape(problem)}[/]")
-    console.print(json.dumps(year.figures))
-
-
-def _problems(year: Year) -> Sequence[str]:
     lost = [f"{day}: lost {about}" for day, about in year.lost]
     misread = [f"a reader says otherwise: {one.says} ({one.holds})" for one in year.wrong]
-    return [*lost, *year.unmet, *misread]
+    for problem in (*lost, *year.unmet, *misread):
+        console.print(f"[red]{escape(problem)}[/]")
+    console.print(json.dumps(year.figures))

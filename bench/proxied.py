@@ -11,11 +11,10 @@ import re
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Annotated, Any
 
 from rich.console import Console
@@ -80,9 +79,9 @@ def measure(
     rounds: int, streams: int, memories: int, earlier: int = 0
 ) -> tuple[FirstChunks, Streams]:
     """Start everything, and measure both; requests for first chunks hold `earlier` exchanges."""
-    with _process(_run_upstream) as upstream, tempfile.TemporaryDirectory() as folder:
+    with _process(_upstream) as upstream, tempfile.TemporaryDirectory() as folder:
         direct = upstream.recv()
-        with _process(_run_proxy, direct, folder, memories) as proxy:
+        with _process(_proxy, direct, folder, memories) as proxy:
             proxied = proxy.recv()
             first = asyncio.run(_first_chunks(direct, proxied, rounds, earlier))
             return first, asyncio.run(_many(direct, proxied, proxy, streams))
@@ -180,9 +179,7 @@ def _request(text: str, chunks: int, pause: float, user: str = "ann", *, earlier
 
 
 @asynccontextmanager
-async def _connected(
-    url: str,
-) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+async def _connected(url: str) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     port = int(url.split(":")[2].split("/")[0])
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
@@ -193,11 +190,11 @@ async def _connected(
 
 
 @contextmanager
-def _process(work: Callable[..., None], *given: Any) -> Iterator[Connection]:
+def _process(work: Callable[..., Coroutine[Any, Any, None]], *given: Any) -> Iterator[Connection]:
     """Run work in a process of its own; its connection says when it is ready, and where."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=work, args=(theirs, *given), daemon=True)
+    process = context.Process(target=_run, args=(work, theirs, *given), daemon=True)
     process.start()
     theirs.close()
     try:
@@ -211,8 +208,8 @@ def _process(work: Callable[..., None], *given: Any) -> Iterator[Connection]:
         process.kill()
 
 
-def _run_upstream(told: Connection) -> None:
-    asyncio.run(_upstream(told))
+def _run(work: Callable[..., Coroutine[Any, Any, None]], *given: Any) -> None:
+    asyncio.run(work(*given))
 
 
 async def _upstream(told: Connection) -> None:
@@ -247,11 +244,7 @@ def _event(data: object) -> bytes:
     return b"%x\r\n%s\r\n" % (len(event), event)
 
 
-def _run_proxy(told: Connection, upstream: str, folder: str, memories: int) -> None:
-    asyncio.run(_proxy(told, upstream, Path(folder), memories))
-
-
-async def _proxy(told: Connection, upstream: str, folder: Path, memories: int) -> None:
+async def _proxy(told: Connection, upstream: str, folder: str, memories: int) -> None:
     from bench.speed.store import PLACES, THINGS
     from souffleur import Souffleur
     from souffleur.collector import spare_what_lasts

@@ -249,10 +249,7 @@ async def _recall(
     return [hit.item.id for hit in whisper.past if isinstance(hit.item, Turn)]
 
 
-_FINDINGS: dict[SearchPath, Finding] = {
-    SearchPath.SEARCH: _search,
-    SearchPath.RECALL: _recall,
-}
+_FINDINGS: dict[SearchPath, Finding] = {SearchPath.SEARCH: _search, SearchPath.RECALL: _recall}
 
 
 def exchanges(docs: Sequence[Doc]) -> list[tuple[Doc, ...]]:

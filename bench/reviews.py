@@ -174,8 +174,7 @@ def _memory(case: Case, known: Known, *, due: bool = False) -> Memory:
 
 def _turn(said: Said, index: int) -> Turn:
     id = turn_point_id("someone", "default", "s", str(index))
-    words = {"user": said.user, "assistant": said.assistant}
-    return Turn(id=id, turn_id=str(index), user_id="someone", session_id="s", at=said.at, **words)
+    return Turn(id=id, turn_id=str(index), user_id="someone", session_id="s", **dict(said))
 
 
 def _noon(day: str) -> datetime:

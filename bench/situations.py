@@ -17,26 +17,12 @@ from pathlib import Path
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
-from pydantic import (
-    AfterValidator,
-    AwareDatetime,
-    BaseModel,
-    ConfigDict,
-    Field,
-    model_validator,
-)
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, model_validator
 from rich.console import Console
 from rich.markup import escape
 from typer import Argument, Option
 
-from bench.command import (
-    Embedder as Named,
-    Record,
-    Recorded,
-    ToJson,
-    open_source,
-    source_settings,
-)
+from bench.command import Embedder as Named, Record, Recorded, ToJson, open_source, source_settings
 from bench.hand_written import USER, WrittenMemory, read_yaml
 from souffleur.agents.brief import NONE, clock
 from souffleur.agents.fields import Remark
@@ -428,13 +414,13 @@ async def _mark_all(
 
 
 def _by_language(marked: Sequence[Marked]) -> dict[str, Any]:
-    languages = sorted({one.came.situation.language for one in marked})
-    parts: dict[str, Sequence[Marked]] = {
-        name: [one for one in marked if one.came.situation.language == name] for name in languages
-    }
-    apart = [one for one in marked if not one.came.situation.shares_words()]
-    figures = {name: summarize(part) for name, part in {**parts, "all": marked}.items()}
-    return {**figures, "without a shared word": summarize(apart)} if apart else figures
+    parts: dict[str, list[Marked]] = {}
+    for one in sorted(marked, key=lambda one: one.came.situation.language):
+        parts.setdefault(one.came.situation.language, []).append(one)
+    parts["all"] = list(marked)
+    if apart := [one for one in marked if not one.came.situation.shares_words()]:
+        parts["without a shared word"] = apart
+    return {name: summarize(part) for name, part in parts.items()}
 
 
 def _show(marked: Sequence[Marked], console: Console) -> None:

@@ -208,13 +208,11 @@ def heap_per_turn(periods: Sequence[Period]) -> float:
 
 def verdicts(periods: Sequence[Period]) -> dict[str, bool]:
     """Say which bars are met."""
-    held = max(one.held for one in periods)
+    held, heap = max(one.held for one in periods), heap_per_turn(periods)
     return {
         f"the event loop is held for at most {HELD_BAR:g} ms": held <= HELD_BAR,
         "Python's objects are flat": is_flat([p.objects for p in periods], GROWTH["objects"]),
-        f"the heap grows by at most {HEAP_PER_TURN:g} KB a turn": (
-            heap_per_turn(periods) <= HEAP_PER_TURN
-        ),
+        f"the heap grows by at most {HEAP_PER_TURN:g} KB a turn": heap <= HEAP_PER_TURN,
         "recall is flat": is_flat([p.recall for p in periods], GROWTH["recall"]),
         "open files are flat": is_flat([p.files for p in periods], GROWTH["files"], FILES_MORE),
         "all turns are judged in time": is_flat([p.waiting for p in periods], 0.5, 50),
@@ -239,17 +237,8 @@ def soak(
         if out:
             out.write_text(json.dumps(_as_data(periods), indent=1), encoding="utf-8")
 
-    seen = asyncio.run(
-        watch_users(
-            users,
-            60 * minutes,
-            rate=rate,
-            delay=delay,
-            period=period,
-            spare=spare,
-            tell=tell,
-        )
-    )
+    pace: dict[str, Any] = {"rate": rate, "delay": delay, "period": period, "spare": spare}
+    seen = asyncio.run(watch_users(users, 60 * minutes, **pace, tell=tell))
     if as_json:
         print(json.dumps(_as_data(seen), indent=1))
     else:

@@ -1,6 +1,7 @@
 """`python -m bench versus`: the scripts through other memory systems, compared with ours."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -55,10 +56,7 @@ def versus(
         raise SettingsError("--record asks a model and --recorded does not: give one of them")
     factories = {name: load_factory(name) for name in dict.fromkeys(systems)}
     found = find_scripts(dialogues or Path(str(files("souffleur.evals"))) / "dialogues", only)
-    if recorded:
-        comparison = run_async(_recorded(found, factories, recorded, parallel))
-    else:
-        comparison = run_async(_asked(found, factories, record, parallel))
+    comparison = run_async(_play(found, factories, record, recorded, parallel))
     if out:
         out.write_text(to_text(comparison), encoding="utf-8")
     if as_json:
@@ -69,32 +67,26 @@ def versus(
         raise typer.Exit(1)
 
 
-async def _asked(
+async def _play(
     found: Sequence[Path],
     factories: Mapping[str, SystemFactory],
     record: Path | None,
+    recorded: Path | None,
     parallel: int,
 ) -> SystemComparison:
-    settings = eval_settings(need_model(load_settings()))
-    endpoint = make_endpoint(settings)
-    setups = live_setups(settings, endpoint)
-    if record:
-        setups = recording_setups(settings, endpoint, record, datetime.now(UTC))
-    try:
-        with progress("playing") as step:
-            return await play_side_by_side(
-                found, factories, setups, live=not record, parallel=parallel, step=step
-            )
-    finally:
-        await endpoint.aclose()
-
-
-async def _recorded(
-    found: Sequence[Path], factories: Mapping[str, SystemFactory], folder: Path, parallel: int
-) -> SystemComparison:
-    with progress("playing") as step:
+    async with AsyncExitStack() as closing:
+        if recorded:
+            setups = recorded_setups(recorded)
+        else:
+            settings = eval_settings(need_model(load_settings()))
+            endpoint = make_endpoint(settings)
+            closing.push_async_callback(endpoint.aclose)
+            setups = live_setups(settings, endpoint)
+            if record:
+                setups = recording_setups(settings, endpoint, record, datetime.now(UTC))
+        live, step = not (record or recorded), closing.enter_context(progress("playing"))
         return await play_side_by_side(
-            found, factories, recorded_setups(folder), live=False, parallel=parallel, step=step
+            found, factories, setups, live=live, parallel=parallel, step=step
         )
 
 

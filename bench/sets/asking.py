@@ -191,14 +191,11 @@ class SystemAnswers:
 
 def accuracy(answered: Sequence[GradedAnswer]) -> dict[str, tuple[int, Figure]]:
     """Return the number of questions and the share of right answers, by category and for all."""
-    rights: dict[str, list[bool]] = {
-        name: [] for name in sorted({one.category for one in answered})
+    names = [*sorted({one.category for one in answered}), *(["all"] if answered else [])]
+    rights = {
+        name: [one.right is True for one in answered if name in (one.category, "all")]
+        for name in names
     }
-    if answered:
-        rights["all"] = []
-    for one in answered:
-        for name in (one.category, "all"):
-            rights[name].append(one.right is True)
     return {name: (len(some), percentage(some)) for name, some in rights.items()}
 
 

@@ -379,8 +379,7 @@ class Marker:
         async with self._slots:
             with suppress(AnswerError):  # what is missing twice has no mark
                 await ask_task(
-                    self._judge,
-                    Task(name, rules, result.language, question, answer, fault=missing),
+                    self._judge, Task(name, rules, result.language, question, answer, fault=missing)
                 )
         return [marks.get(number) for number in range(1, count + 1)]
 

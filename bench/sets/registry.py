@@ -7,13 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench.sets.conversation import (
-    Conversation,
-    Doc,
-    Question,
-    read_lines,
-    wrong_file,
-)
+from bench.sets.conversation import Conversation, Doc, Question, read_lines, wrong_file
 from bench.sets.halumem_file import read_halumem
 from souffleur.errors import InputError
 

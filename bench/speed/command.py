@@ -9,7 +9,6 @@ import json
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
@@ -34,10 +33,8 @@ from bench.speed.store import (
     watched_loop,
 )
 from souffleur import Souffleur
-from souffleur.errors import StoreError
 from souffleur.knowledge.store.backup import restore
-from souffleur.knowledge.store.engine.collection import Collection, Filter, Point, read_pages
-from souffleur.knowledge.store.opening import StoreLocation, open_collections, stored_dimension
+from souffleur.knowledge.store.opening import StoreLocation
 
 STORE_SIZES = (1_000, 10_000, 100_000)
 """Number of memories of the measured user."""
@@ -173,9 +170,10 @@ async def _time_together(memory: Souffleur, size: int, rounds: int) -> list[Timi
 
 
 async def do_chores(memory: Souffleur, size: int, folder: Path) -> list[Chore]:
-    """Save an open store, restore it beside, and erase its user. Raises StoreError if they differ.
+    """Save an open store, restore it beside, and erase its user.
 
-    `folder` is for the file and the restored store; both stay there.
+    `folder` is for the file and the restored store; both stay there. That the restored store is the
+    same is not compared here: tests of the backup do that.
     """
     file, target = folder / "backup.zip", StoreLocation(folder=folder / "restored")
     begun = time.perf_counter()
@@ -183,33 +181,13 @@ async def do_chores(memory: Souffleur, size: int, folder: Path) -> list[Chore]:
     saved = time.perf_counter()
     await restore(file, target)
     restored = time.perf_counter()
-    knowledge = memory.knowledge
-    if await _points(knowledge.memories, knowledge.journal.collection) != await _points_in(target):
-        raise StoreError("what was restored differs from what was saved")
-    compared = time.perf_counter()
     await memory.erase_user(user_id=USER)
     erased = time.perf_counter()
     return [
         Chore("backup", size, saved - begun, file.stat().st_size / 1e6),
         Chore("restore: every record and vector as saved", size, restored - saved),
-        Chore("erase the user", size, erased - compared),
+        Chore("erase the user", size, erased - restored),
     ]
-
-
-async def _points(*collections: Collection) -> dict[tuple[str, str], Point]:
-    return {
-        (collection.schema.name, point.id): point
-        for collection in collections
-        async for page in read_pages(collection, Filter(), vectors=True)
-        for point in page
-    }
-
-
-async def _points_in(location: StoreLocation) -> dict[tuple[str, str], Point]:
-    dimension = await stored_dimension(location)
-    assert dimension is not None
-    async with AsyncExitStack() as closing:
-        return await _points(*await open_collections(location, dimension, closing))
 
 
 def report(timings: Sequence[Timing], chores: Sequence[Chore]) -> None:

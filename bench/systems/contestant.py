@@ -11,13 +11,7 @@ from itertools import pairwise
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
-from bench.systems import (
-    StoredMemory,
-    System,
-    SystemInputs,
-    load_factory,
-    messages_of,
-)
+from bench.systems import StoredMemory, System, SystemInputs, load_factory, messages_of
 from bench.systems.side_by_side import OURS
 from souffleur.agents.brief import clock as as_clock
 from souffleur.api import Souffleur

@@ -89,12 +89,12 @@ class LangChainAdapter:
         self._name = name
         self._rewrite = rewrite
         self._form: Form = "text" if inputs.settings.answer_form == "text" else "json_object"
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._aliases = Aliases()
         self._calls = 0
         self._failure: SouffleurError | None = None
         self.model = AdapterModel(adapter=self)
-        self.embeddings = AdapterEmbeddings(inputs.embedder, self._loop)
+        self.embeddings = AdapterEmbeddings(inputs.embedder, self.loop)
 
     def check(self) -> None:
         """Raise what the endpoint raised, or why an answer holds no calls, if a library hid it."""
@@ -126,12 +126,6 @@ class LangChainAdapter:
             self._failure = self._failure or error
             return AIMessage(text)
 
-    def ask_now(
-        self, messages: Sequence[BaseMessage], tools: Sequence[Any], choice: str | None
-    ) -> AIMessage:
-        """Return the same as `ask`, in another thread than the loop's."""
-        return _result_of(self.ask(messages, tools, choice), self._loop)
-
 
 class AdapterModel(BaseChatModel):
     """LangChain's chat model over an adapter."""
@@ -157,7 +151,7 @@ class AdapterModel(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         tools, choice = kwargs.get("tools") or (), kwargs.get("tool_choice")
-        return _result(self.adapter.ask_now(messages, tools, choice))
+        return _result(_result_of(self.adapter.ask(messages, tools, choice), self.adapter.loop))
 
     async def _agenerate(
         self,

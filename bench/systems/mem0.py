@@ -83,11 +83,7 @@ class Mem0:
     async def recall(self, text: str, at: datetime, limit: int) -> Sequence[StoredMemory]:
         """Call `search` without its threshold, which suits embedders that put all texts near."""
         found = await self._in_thread(
-            self._memory.search,
-            text,
-            filters={"user_id": self._user},
-            top_k=limit,
-            threshold=0.0,
+            self._memory.search, text, filters={"user_id": self._user}, top_k=limit, threshold=0.0
         )
         return [_stored(one) for one in found["results"]]
 

@@ -29,14 +29,7 @@ from souffleur.agents.model.recording import Player, Recorder, prune
 from souffleur.demo.dialogue import as_recorded
 from souffleur.errors import RecordingError, SouffleurError
 from souffleur.evals.fixture import Listener, script_settings
-from souffleur.evals.metrics import (
-    Metric,
-    PairedDifference,
-    compare_pairs,
-    count,
-    measured,
-    ratio,
-)
+from souffleur.evals.metrics import Metric, PairedDifference, compare_pairs, count, measured, ratio
 from souffleur.evals.result import Measured, ScriptResult
 from souffleur.evals.script import Script, read_script
 from souffleur.knowledge.memory import Frozen

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from bench.hand_written import read_yaml
 from bench.portraits import (
     Life,
     Mention,
@@ -14,7 +15,6 @@ from bench.portraits import (
     Written,
     find_lost,
     find_wrong,
-    read_life,
     write_portraits,
 )
 from souffleur.agents.model.chat import Request
@@ -73,16 +73,16 @@ def test_a_faulty_file_is_refused(tmp_path: Path, fields: dict[str, Any], fault:
     file = tmp_path / "life.yaml"
     file.write_text(yaml.safe_dump({**LIFE, **fields}))
     with pytest.raises(InputError, match=fault):
-        read_life(file)
+        read_yaml(file, Life)
 
 
 def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     """A file that is missing, or is no YAML, is refused."""
     with pytest.raises(InputError, match="holds no Life"):
-        read_life(tmp_path / "none.yaml")
+        read_yaml(tmp_path / "none.yaml", Life)
     (tmp_path / "torn.yaml").write_text("{")
     with pytest.raises(InputError, match="holds no Life"):
-        read_life(tmp_path / "torn.yaml")
+        read_yaml(tmp_path / "torn.yaml", Life)
 
 
 async def test_each_portrait_is_written_from_the_former() -> None:

@@ -6,7 +6,8 @@ import io
 import pytest
 from rich.console import Console
 
-from bench.portraits import TOLD_CHARACTERS, TOLD_WORDS, YEAR, Year, play_year, read_life, report
+from bench.hand_written import read_yaml
+from bench.portraits import TOLD_CHARACTERS, TOLD_WORDS, YEAR, Life, Year, play_year, report
 
 RECORDED = YEAR.parent / "portraits.jsonl"
 
@@ -14,7 +15,7 @@ RECORDED = YEAR.parent / "portraits.jsonl"
 @pytest.fixture(scope="module")
 def year() -> Year:
     """Played once for all tests."""
-    return asyncio.run(play_year(read_life(YEAR), None, RECORDED))
+    return asyncio.run(play_year(read_yaml(YEAR, Life), None, RECORDED))
 
 
 def test_a_year_has_thirty_portraits(year: Year) -> None:

@@ -78,9 +78,7 @@ def in_loop(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
     return _as_command(run, work)
 
 
-def on_memory(
-    work: "Callable[Concatenate[Memory, P], Coroutine[Any, Any, T]]",
-) -> Callable[P, T]:
+def on_memory(work: "Callable[Concatenate[Memory, P], Coroutine[Any, Any, T]]") -> Callable[P, T]:
     """Make a function of a coroutine function that is given the memory, see `with_memory`."""
 
     def run(*given: P.args, **options: P.kwargs) -> T:
@@ -90,11 +88,7 @@ def on_memory(
 
 
 def _as_command(
-    run: Callable[P, T],
-    work: Callable[..., Any],
-    *,
-    given: int = 0,
-    more: Sequence[Parameter] = (),
+    run: Callable[P, T], work: Callable[..., Any], *, given: int = 0, more: Sequence[Parameter] = ()
 ) -> Callable[P, T]:
     """Return `run` with the name, the help and the options of `work`, and `more` options.
 

@@ -137,11 +137,7 @@ class _Talk:
         self._terminal.tell(f"[bold]{escape(name)}[/]  {escape(reply.text)}")
         self._history += [said, Message("assistant", reply.text)]
         receipt = self._memory.observe(
-            user_id=user_id,
-            session_id=session_id,
-            user=line,
-            assistant=reply.text,
-            whisper=whisper,
+            user_id=user_id, session_id=session_id, user=line, assistant=reply.text, whisper=whisper
         )
         if receipt.durable:
             self._judgements.expect(receipt.turn_id)

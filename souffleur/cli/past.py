@@ -217,12 +217,7 @@ def _past_data(past: "Past") -> dict[str, Any]:
         for hit in past.found
     ]
     phrase = past.period.phrase if past.period else None
-    return {
-        "phrase": phrase,
-        "since": _iso(past.since),
-        "until": _iso(past.until),
-        "found": found,
-    }
+    return {"phrase": phrase, "since": _iso(past.since), "until": _iso(past.until), "found": found}
 
 
 def _iso(moment: datetime | None) -> str | None:

@@ -26,12 +26,7 @@ class _Choice(NamedTuple):
 
 
 _CHOICES = (
-    _Choice(
-        "memory",
-        "memory",
-        "--memory/--no-memory",
-        "Whether there is a memory of the user.",
-    ),
+    _Choice("memory", "memory", "--memory/--no-memory", "Whether there is a memory of the user."),
     _Choice(
         "auto_extract",
         "remembers without asking",
@@ -45,10 +40,7 @@ _CHOICES = (
         "Whether replies come with the memories that were whispered for them.",
     ),
     _Choice(
-        "incognito",
-        "incognito",
-        "--incognito/--no-incognito",
-        "Whether every turn is incognito.",
+        "incognito", "incognito", "--incognito/--no-incognito", "Whether every turn is incognito."
     ),
 )
 

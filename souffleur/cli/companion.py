@@ -14,13 +14,13 @@ from souffleur.cli.entries import format_entry, format_op, format_story
 from souffleur.cli.look import Worth, print_memories
 from souffleur.cli.memory import open_memory, stop_on_signal
 from souffleur.errors import SouffleurError
-from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.turn import Turn, TurnState, turn_point_id
 from souffleur.knowledge.undo import can_undo
 from souffleur.parts import make_endpoint
 from souffleur.prompts import language_of, render
 from souffleur.recall.compose import Recall, whispered_lines
+from souffleur.report.phrases import count
 from souffleur.settings import Settings, change_settings
 
 if TYPE_CHECKING:
@@ -43,9 +43,6 @@ HELP = {
     "/help": "this list",
     "/quit": "end the talk; Ctrl-D and Ctrl-C do so as well",
 }
-
-Say = Callable[[str], None]
-"""A function that prints a line of markup."""
 
 
 class Terminal(Protocol):
@@ -169,7 +166,7 @@ class _Talk:
 class ChatCommands:
     """The commands of one talk, and the changes made in it, for `/undo`."""
 
-    def __init__(self, memory: Souffleur, user_id: str, say: Say) -> None:
+    def __init__(self, memory: Souffleur, user_id: str, say: Callable[[str], None]) -> None:
         self._memory, self._user_id, self._say = memory, user_id, say
         self._changes: list[list[LedgerEntry]] = []
         self.recall = Recall()
@@ -206,7 +203,8 @@ class ChatCommands:
     async def _explain(self, _: str) -> None:
         self._say("whispered last:" if self.recall.ids else "nothing has been whispered yet")
         reasons = explain_whisper(self.recall)
-        for memory in await self._find(self.recall.ids):
+        for id in self.recall.ids:
+            memory = await self._memory.knowledge.get(id, user_id=self._user_id)
             self._say(f"  {escape(memory.content)}  [dim]because {reasons[memory.id]}[/]")
         if self.judgement is None:
             self._say("nothing has been judged yet")
@@ -215,10 +213,6 @@ class ChatCommands:
         self._say(f"judged last, “{escape(judged.user)}”:")
         for entry in self.judgement.entries:
             self._say("\n      ".join([f"  {format_op(entry)}", *format_story(entry)]))
-
-    async def _find(self, ids: Sequence[str]) -> list[Memory]:
-        """Return the memories with these ids, in order."""
-        return [await self._memory.knowledge.get(id, user_id=self._user_id) for id in ids]
 
     async def _forget(self, words: str) -> None:
         if not words:
@@ -296,14 +290,11 @@ class Judgements:
 
     async def _judgement(self, turn: Turn) -> Judgement:
         journal = self._memory.knowledge.journal
-        entries = _unseen(await journal.entries(self._user_id, turn_id=turn.id), self._seen)
+        every = await journal.entries(self._user_id, turn_id=turn.id)
+        new = tuple(entry for entry in every if entry.id not in self._seen)
         self._waiting.remove(turn.id)
-        self._seen |= {entry.id for entry in entries}
-        return Judgement(turn, entries)
-
-
-def _unseen(entries: Sequence[LedgerEntry], seen: set[str]) -> tuple[LedgerEntry, ...]:
-    return tuple(entry for entry in entries if entry.id not in seen)
+        self._seen |= {entry.id for entry in new}
+        return Judgement(turn, new)
 
 
 def farewell(waiting: int, failed: int, *, told: bool) -> list[str]:
@@ -316,15 +307,12 @@ def farewell(waiting: int, failed: int, *, told: bool) -> list[str]:
     """
     lines = []
     if waiting:
-        many = f"{waiting} turns are" if waiting > 1 else "1 turn is"
-        lines.append(f"{many} kept, and will be judged at the next start")
+        kept = count(waiting, "turn is", "turns are")
+        lines.append(f"{kept} kept, and will be judged at the next start")
     if failed:
-        many = f"{failed} turns" if failed > 1 else "1 turn"
-        lines.append(f"{many} could not be judged: see `souffleur list --failed`")
-    if not lines:
-        later = "" if told else "; the talk will be summarised at the next start"
-        lines.append(f"all is judged{later}")
-    return lines
+        lines.append(f"{count(failed, 'turn')} could not be judged: see `souffleur list --failed`")
+    later = "" if told else "; the talk will be summarised at the next start"
+    return lines or [f"all is judged{later}"]
 
 
 async def _unless(leaving: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:

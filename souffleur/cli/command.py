@@ -37,18 +37,9 @@ class Result:
     """The exit code."""
 
 
-def listed(
-    items: Sequence[T],
-    columns: Columns[T],
-    *,
-    empty: str,
-    title: str = "",
-    data_of: Callable[[T], Any] = plain,
-) -> Result:
-    """Return a table as a result, see `show`; its data are those of each item."""
-    return Result(
-        [data_of(one) for one in items], lambda: show(items, columns, empty=empty, title=title)
-    )
+def listed(items: Sequence[T], columns: Columns[T], *, empty: str, title: str = "") -> Result:
+    """Return a table as a result, see `show`; its data are the items."""
+    return Result(items, lambda: show(items, columns, empty=empty, title=title))
 
 
 def printed(work: Callable[P, Result | None]) -> Callable[..., None]:

@@ -6,15 +6,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from zoneinfo import ZoneInfo
 
-import typer
 from rich.markup import escape
 from rich.text import Text
+from typer import Argument, Option
 
 from souffleur.cli.console import console, plain, progress
 from souffleur.cli.entries import format_op, format_story, print_tally
 from souffleur.cli.look import Worth, print_memories
 from souffleur.cli.memory import need_no_owner, open_memory, run_async
+from souffleur.cli.options import flag
 from souffleur.cli.tables import wrap
+from souffleur.errors import SettingsError
+from souffleur.times import to_minute
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -29,23 +32,18 @@ if TYPE_CHECKING:
 
 
 def replay(
-    file: Annotated[Path, typer.Argument(help="A dialogue file (YAML).")],
-    record: Annotated[
-        Path | None, typer.Option(help="Keep the model's answers in this file.")
-    ] = None,
+    file: Annotated[Path, Argument(help="A dialogue file (YAML).")],
+    record: Annotated[Path | None, Option(help="Keep the model's answers in this file.")] = None,
     recorded: Annotated[
-        Path | None, typer.Option(help="Take the answers from this file; no model is asked.")
+        Path | None, Option(help="Take the answers from this file; no model is asked.")
     ] = None,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Use the store at SOUFFLEUR_PATH, not a temporary one.")
+        bool, flag("--keep", "Use the store at SOUFFLEUR_PATH, not a temporary one.")
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object for each turn.")
-    ] = False,
+    as_json: Annotated[bool, flag("--json", "Print one JSON object for each turn.")] = False,
 ) -> None:
     """Replay a dialogue through the memory, live with the configured endpoint."""
     from souffleur.agents.model.recording import Player
-    from souffleur.errors import SettingsError
     from souffleur.settings import load_settings, need_model
 
     if record and recorded:
@@ -168,8 +166,6 @@ def _print_night(played: "PlayedNight", zone: ZoneInfo) -> None:
 
 
 def _print_rule(title: str, part: "Exchange | NightPart", zone: ZoneInfo) -> None:
-    from souffleur.times import to_minute
-
     note = f"  [dim italic]{escape(part.note)}[/]" if part.note else ""
     console.rule(f"{title}  {to_minute(part.at, zone)}{note}", align="left")
 

@@ -5,12 +5,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
 from rich.markup import escape
+from typer import Option
 
 from souffleur.cli.console import console, write_page
 from souffleur.cli.memory import need_no_owner, run_async
-from souffleur.cli.options import ME, User
+from souffleur.cli.options import ME, User, flag
+from souffleur.errors import SettingsError
 
 if TYPE_CHECKING:
     from souffleur.agents.model.recording import Player
@@ -56,12 +57,12 @@ def _banner(settings: "Settings", user: str) -> list[str]:
 
 
 def demo(
-    lang: Annotated[Language, typer.Option(help="English or Chinese, each its own story.")] = "en",
+    lang: Annotated[Language, Option(help="English or Chinese, each its own story.")] = "en",
     full: Annotated[
-        bool, typer.Option("--full", help="Print every turn, with all that was whispered and done.")
+        bool, flag("--full", "Print every turn, with all that was whispered and done.")
     ] = False,
     html: Annotated[
-        Path | None, typer.Option(help="Write the story to this page instead; - prints it.")
+        Path | None, Option(help="Write the story to this page instead; - prints it.")
     ] = None,
 ) -> None:
     """Show half a year with a companion, by recorded answers; needs no key and no network."""
@@ -69,7 +70,6 @@ def demo(
     from souffleur.cli.replay import play
     from souffleur.demo.dialogue import as_recorded, read_dialogue, settings_for
     from souffleur.demo.words import read_words
-    from souffleur.errors import SettingsError
     from souffleur.settings import default_settings
 
     if full and html:

@@ -87,7 +87,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class AnswerSetup:
-    """How the systems are compared."""
+    """The conditions of a comparison."""
 
     settings: Settings
     set_name: str
@@ -101,7 +101,7 @@ class AnswerSetup:
 
     @property
     def conditions(self) -> dict[str, Any]:
-        """What a reader of the numbers must know."""
+        """The conditions that a reader of the numbers must know."""
         return {
             "set": self.set_name,
             "model": self.settings.model,

@@ -37,7 +37,7 @@ SHORTEST = 4
 
 @dataclass(frozen=True)
 class TopicForgotten:
-    """What is left of one topic after it was forgotten."""
+    """The traces of one topic after it was forgotten."""
 
     dialogue: str
     topic: str

@@ -1,4 +1,4 @@
-"""What hand-written cases have in common: their YAML files, and the memories that stand in them."""
+"""Hand-written cases: reading their YAML files, and the memories in them."""
 
 from datetime import date, datetime, time
 from pathlib import Path

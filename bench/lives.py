@@ -38,7 +38,7 @@ USER = "person"
 TALK_PAUSE = timedelta(hours=1)
 """The pause after which the next turn begins a talk of its own."""
 QUESTION = timedelta(days=1)
-"""How long after the last turn the questions about the past are asked."""
+"""The time from the last turn to the questions about the past."""
 NIGHT = timedelta(hours=4)
 """The hour of the day at which runs are made."""
 

@@ -63,14 +63,14 @@ class Model:
 
 @dataclass(frozen=True)
 class Burst:
-    """What became of many users who spoke at once."""
+    """The judging of many users who spoke at once."""
 
     parallel: int
     """The setting `parallel_users`."""
     turns: int
     calls: int
     seconds: float
-    """Until all turns were judged."""
+    """Seconds until all turns were judged."""
     allowed: float
     """Seconds that the delay of the model alone demands with so many calls at a time."""
     held: float
@@ -84,7 +84,7 @@ class Burst:
 
 @dataclass(frozen=True)
 class Queue:
-    """What it took to judge a queue of waiting turns."""
+    """The cost of judging a queue of waiting turns."""
 
     most: int
     """The setting `turns_per_call`."""

@@ -55,11 +55,11 @@ class Talked(Frozen):
     line: str = Field(min_length=1)
     facts: tuple[str, ...] = ()
     open: str | None = None
-    """What was still open at its end."""
+    """A matter that was still open at the end of the talk."""
 
 
 class LifeStep(Frozen):
-    """What changes before a portrait."""
+    """The changes before a portrait."""
 
     day: date
     learn: tuple[WrittenMemory, ...] = ()
@@ -88,7 +88,7 @@ class Statement(Frozen):
 
 
 class LifeEnd(Frozen):
-    """What must be right at the end."""
+    """Demands on the last portrait."""
 
     says: tuple[Mention, ...] = ()
     never: tuple[Mention, ...] = ()
@@ -103,7 +103,7 @@ class Life(Frozen):
     timezone: Annotated[str, AfterValidator(check_zone)]
     steps: tuple[LifeStep, ...] = Field(min_length=1)
     keep: tuple[Mention, ...] = ()
-    """What is known nowhere but in the portrait at some time, and must not be lost then."""
+    """Facts that at some time only the portrait holds, and that must not be lost then."""
     end: LifeEnd = LifeEnd()
 
     @model_validator(mode="after")
@@ -122,9 +122,9 @@ class Life(Frozen):
 
 
 EVENING = time(20)
-"""When portraits are written; talk ended an hour before."""
+"""The time of day at which portraits are written; talk ended an hour before."""
 EPISODE_AGE = timedelta(days=14)
-"""When an episode fades, and takes along what it alone knew."""
+"""The age at which an episode fades, with all that only this episode knew."""
 
 
 @dataclass(frozen=True)
@@ -137,15 +137,15 @@ class Written:
     dropped: tuple[str, ...]
     """Details of the former one that the model let go, with a reason."""
     asked_again: tuple[str, ...]
-    """What the model was told when it was asked again."""
+    """The complaints with which the model was asked again."""
     error: str
-    """Why no new one could be written; empty if one was."""
+    """The reason why no new portrait could be written; empty if it was written."""
     held: str
-    """What memories and episodes in force say, besides the portrait."""
+    """The words of memories and episodes in force, besides the portrait."""
 
     @property
     def words(self) -> int:
-        """How many words it has."""
+        """The number of words."""
         return len(self.text.split())
 
 
@@ -275,7 +275,7 @@ def _id(name: str) -> str:
 YEAR = Path(__file__).parent / "data" / "portraits.yaml"
 TOLD_WORDS = 300
 TOLD_CHARACTERS = 1800
-"""What the rules tell the model; the tests hold them to it."""
+"""The limits that the rules tell the model; tests compare them with the rules."""
 
 
 @dataclass(frozen=True)
@@ -285,9 +285,9 @@ class Year:
     life: Life
     written: tuple[Written, ...]
     lost: tuple[tuple[date, str], ...]
-    """What was known nowhere else and is gone: when, and what."""
+    """The lost facts that were known nowhere else, each with its day."""
     wrong: tuple[Statement, ...]
-    """What a reader of the last portrait would say otherwise."""
+    """The statements on which a reader of the last portrait thinks otherwise."""
 
     @property
     def too_long(self) -> list[Written]:
@@ -298,7 +298,7 @@ class Year:
 
     @property
     def unmet(self) -> list[str]:
-        """What the last portrait fails to mention, and what it mentions and must not."""
+        """Facts that the last portrait lacks, and facts that it should not mention."""
         end, last = self.life.end, self.written[-1].text
         absent = [f"not told: {one.about}" for one in end.says if not one.within(last)]
         return absent + [f"told: {one.about}" for one in end.never if one.within(last)]

@@ -1,4 +1,4 @@
-"""What the proxy costs: time to the first chunk, and many streams at once, beside going direct.
+"""The cost of the proxy: time to the first chunk, and many streams at once, beside going direct.
 
 Upstream, proxy and client are processes of their own on the loopback. The upstream streams at a
 fixed pace, so that a stream takes longer only if the proxy cannot keep up.
@@ -48,11 +48,11 @@ class FirstChunks:
     direct: tuple[float, ...]
     proxied: tuple[float, ...]
     recall: tuple[float, ...]
-    """Of those through the proxy, the milliseconds of the recall itself."""
+    """Milliseconds of the recall in each request through the proxy."""
 
     @property
     def added(self) -> float:
-        """How much the median is higher through the proxy."""
+        """Milliseconds by which the median is higher through the proxy."""
         return statistics.median(self.proxied) - statistics.median(self.direct)
 
 

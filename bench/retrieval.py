@@ -153,7 +153,7 @@ PERSONA = Persona(user="User", assistant="Assistant")
 
 
 class SearchPath(StrEnum):
-    """How the turns for a question are found."""
+    """The way in which the turns for a question are found."""
 
     SEARCH = "search"
     """By `search`: the first 20 turns, however near."""

@@ -72,11 +72,11 @@ class Situation(Frozen):
     language: Language
     timezone: Annotated[str, AfterValidator(check_zone)]
     now: AwareDatetime
-    """When the message is sent."""
+    """The time of the message."""
     user: str
     assistant: str
     topic: str
-    """What kind of link there is between the message and what must come."""
+    """The kind of link between the message and the memories that must come."""
     memories: tuple[LifeMemory, ...]
     said: tuple[SaidBefore, ...] = ()
     """Earlier talk."""
@@ -133,7 +133,7 @@ RECALL_TIMEOUT = 60.0
 
 @dataclass(frozen=True)
 class Helps:
-    """What a memory has besides the words of what it knows."""
+    """Further links of a memory, besides its own words."""
 
     cues: bool = True
     """Each memory has cues, and each boundary is linked with what it speaks of."""
@@ -142,7 +142,7 @@ class Helps:
 
 
 class BearsAnswer(BaseModel):
-    """What a marker answers: the argument first."""
+    """The answer of a marker: the argument first."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -153,35 +153,35 @@ class BearsAnswer(BaseModel):
 
 @dataclass(frozen=True)
 class CameToMind:
-    """What a message brought."""
+    """The whisper for a message."""
 
     situation: Situation
     whisper: Recall
     names: tuple[str, ...]
-    """Of the memories that were whispered: their ids in the situation, in the text's order."""
+    """Ids of the whispered memories in the situation, in the order of the text."""
     said: tuple[int, ...]
-    """Of the earlier exchanges that were whispered: their places."""
+    """Places of the earlier exchanges that were whispered."""
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What should have come, and did not: ids and patterns."""
+        """Ids and patterns that should have come and did not."""
         absent = [pattern for pattern in self.situation.must_say if not self._tells(pattern)]
         return (*(id for id in self.situation.must_come if id not in self.names), *absent)
 
     @property
     def violations(self) -> tuple[str, ...]:
-        """What came and should not have: ids and patterns."""
+        """Ids and patterns that came and should not have come."""
         spoken = [pattern for pattern in self.situation.must_not_say if self._tells(pattern)]
         return (*(id for id in self.situation.must_not_come if id in self.names), *spoken)
 
     @property
     def due(self) -> int:
-        """How many things should come."""
+        """The number of ids and patterns that should come."""
         return len(self.situation.must_come) + len(self.situation.must_say)
 
     @property
     def lines(self) -> int:
-        """How many memories and exchanges were whispered."""
+        """The number of whispered memories and exchanges."""
         return len(self.names) + len(self.said)
 
     def bearing(self, bears: frozenset[str]) -> int:
@@ -339,11 +339,11 @@ AT_ONCE = 12
 
 @dataclass(frozen=True)
 class Marked:
-    """What came to mind in a situation, and what bears on its message."""
+    """A situation's whisper, and the handles of all that bears on its message."""
 
     came: CameToMind
     bears: frozenset[str] | None
-    """None if nobody marked it."""
+    """The handles; `None` without a marker."""
 
 
 def summarize(marked: Sequence[Marked]) -> dict[str, Any]:

@@ -41,10 +41,10 @@ FILES_MORE = 4
 
 @dataclass(frozen=True)
 class Period:
-    """What was seen in one period, a minute as a rule."""
+    """The figures of one period, a minute as a rule."""
 
     seconds: float
-    """From the beginning until its end."""
+    """Seconds from the beginning of the measurement to the end of the period."""
     turns: int
     """Turns that were said in it."""
     waiting: int
@@ -57,7 +57,7 @@ class Period:
     recall: float
     """Median of `recall`, in milliseconds."""
     recall_slow: float
-    """Its 99th percentile."""
+    """The 99th percentile of `recall`, in milliseconds."""
     observe_slow: float
     """The 99th percentile of `observe`, in milliseconds."""
     memory: float
@@ -74,7 +74,7 @@ class Period:
 
 @dataclass
 class Seen:
-    """What is gathered during a period."""
+    """The observations during a period."""
 
     held: float = 0.0
     busy: float = 0.0

@@ -145,7 +145,7 @@ UNFAIR = (
     "Every category has as many questions as any other, if it has enough, so 'all' is not the"
     " share in the set. Questions whose labels are known to be wrong are left out.",
 )
-"""What is unfair in the comparison, for whoever reads its numbers."""
+"""The unfair conditions of the comparison, for readers of its numbers."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class SystemAnswers:
     """Requests for replies; those of the judge are not counted."""
     answers: tuple[GradedAnswer, ...]
     troubles: tuple[str, ...] = ()
-    """What could not be written or brought."""
+    """The failures of writing and of searching."""
 
     @property
     def block_tokens(self) -> float:

@@ -42,7 +42,7 @@ class Question:
     before: tuple[str, ...] = ()
     """The messages before the question, oldest first, if it is itself a message."""
     fault: str = ""
-    """What is wrong with its labels, if somebody found them wrong."""
+    """The fault of its labels, if somebody found them wrong."""
     by_session: bool = False
     """Whether the evidence are ids of sessions."""
 

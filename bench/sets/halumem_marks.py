@@ -202,7 +202,7 @@ class _Mark(BaseModel):
 
 
 class CoverMark(_Mark):
-    """How far memories cover a point."""
+    """The degree to which memories cover a point."""
 
     score: Score
 

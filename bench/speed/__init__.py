@@ -1,1 +1,1 @@
-"""How fast it is: timings, bars, other systems in the same run, what a host needs."""
+"""Speed: the times that a host waits, beside other systems in the same run."""

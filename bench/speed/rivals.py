@@ -42,10 +42,10 @@ class HashedTexts(HashEmbeddings, Embeddings):
 
 @dataclass(frozen=True)
 class Fill:
-    """What a store is filled with."""
+    """The content of a store."""
 
     folder: Path
-    """For its files, if it has any."""
+    """The folder of its files, if it has files."""
     embeddings: HashedTexts
     texts: Sequence[str]
     now: datetime
@@ -121,17 +121,17 @@ def _payload(text: str, now: datetime) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class RivalSpec:
-    """How another system is compared."""
+    """Another system, and the limits of its comparison."""
 
     package: str
     """Name of its distribution."""
     store: str
-    """Its default store."""
+    """The name of its default store."""
     open: Callable[[Fill], AbstractContextManager[Search]]
     most: int
     """Memories up to which it is filled."""
     reason: str = ""
-    """Why no more."""
+    """The reason of the limit."""
 
 
 RIVALS: Mapping[str, RivalSpec] = {
@@ -204,17 +204,17 @@ class Entry:
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times as long another system takes as ours."""
+    """The times of another system, divided by ours."""
 
     theirs: str
     ours: str
     size: int
     wall: float
-    """Of the medians."""
+    """The ratio of the medians."""
     slow: float
-    """Of the 95th percentiles."""
+    """The ratio of the 95th percentiles."""
     cpu: float
-    """Of the medians of processor time."""
+    """The ratio of the medians of processor time."""
 
 
 async def settle(worked: Callable[[], float] = time.process_time, pause: float = PAUSE) -> None:

@@ -1,4 +1,4 @@
-"""What is measured with: times, the event loop's state, and a store of many memories of one user.
+"""Times, the state of the event loop, and a store of many memories of one user.
 
 Each memory of the store has cues, as judged ones have.
 """

@@ -19,7 +19,7 @@ from souffleur.settings import Settings
 
 @dataclass(frozen=True)
 class SystemInputs:
-    """What every system is given for one script, or for one dialogue."""
+    """The inputs of a system for one script, or for one dialogue."""
 
     script: Script | Dialogue
     settings: Settings
@@ -46,7 +46,7 @@ class StoredMemory:
     id: str
     text: str
     at: datetime | None = None
-    """When it was written, if the system keeps that."""
+    """The time of writing, if the system keeps it."""
 
 
 class System(Protocol):

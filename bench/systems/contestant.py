@@ -158,7 +158,7 @@ class Contestant(Protocol):
     """One system in one conversation."""
 
     troubles: list[str]
-    """What failed so far."""
+    """The failures so far."""
 
     async def open(self) -> None:
         """Make a fresh store."""

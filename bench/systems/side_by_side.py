@@ -57,7 +57,7 @@ class SystemResult(Frozen):
 
     @property
     def troubles(self) -> list[str]:
-        """Why scripts, or turns of them, failed."""
+        """The reasons why scripts, or turns of scripts, failed."""
         return [f"{one.name}: {trouble}" for one in self.scripts for trouble in one.troubles]
 
 
@@ -89,7 +89,7 @@ class SystemComparison(Frozen):
 
     @property
     def troubles(self) -> list[str]:
-        """Why scripts, or turns of them, failed."""
+        """The reasons why scripts, or turns of scripts, failed."""
         return [
             f"{result.system}: {trouble}" for result in self.sides for trouble in result.troubles
         ]

@@ -1,7 +1,7 @@
 """The command line: `souffleur --help` lists the commands in groups.
 
-Exit codes: 0 done; 1 it failed, or a file cannot be written; 2 a wrong option or setting; 3 nothing
-of that name was found; 4 the store is in use by another process.
+Exit codes: 0 done; 1 it failed, or a file cannot be written; 2 a wrong option, setting or input
+file; 3 nothing of that name was found; 4 the store is in use by another process.
 """
 
 import errno

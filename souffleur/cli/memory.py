@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 OPENER: ContextVar["Opener | None"] = ContextVar("opener", default=None)
-"""What opens the collections of a store; `None` is the usual opener."""
+"""The function that opens the collections of a store; `None` is the usual one."""
 
 MAX_NAMED = 3
 """Number of users that a hint names."""

@@ -360,7 +360,7 @@ class Quality:
     """The numbers of a store, or of one user in it, at one moment."""
 
     at: datetime
-    """When they were read."""
+    """The time of the measurement."""
     user_id: str | None
     """The user; `None` means all users."""
     users: int

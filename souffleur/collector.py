@@ -1,8 +1,7 @@
-"""Python's garbage collector, in a process of our own.
+"""Python's garbage collector, set so that it stops a server for a short time only.
 
-Whenever the objects that live long have become a quarter more, it visits all of them, and
-everything waits. The imported modules alone have some 190,000: 50 to 150 ms. What is remembered of
-some hundred users has 80,000: 35 to 60 ms.
+A full collection visits all objects that live long, and all other work waits. The imported modules
+have some 190,000 objects: 50 to 150 ms. The caches of a hundred users have 80,000: 35 to 60 ms.
 """
 
 import gc
@@ -21,7 +20,7 @@ leaves would stay for ever."""
 
 
 def spare_what_lasts() -> None:
-    """Have it visit no object again that is there now, or that a full collection leaves later.
+    """Have the collector skip all objects of now, and those that a full collection leaves later.
 
     These become more frequent and short: each visits what has come since the last one.
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class StoreInspection:
-    """A look into a store that is open here."""
+    """Reads the records of a store that is open in this process."""
 
     def __init__(self, memory: "Souffleur") -> None:
         """`memory` may be started or not."""
@@ -32,11 +32,11 @@ class StoreInspection:
         return [turn.masked(withheld) for turn in named_turns(found, named)]
 
     async def entries(self, *, user_id: str, turn_id: str) -> "list[LedgerEntry]":
-        """Return what a turn brought, by its own id, oldest first."""
+        """Return the ledger entries of a turn, by its own id, oldest first."""
         return await self._journal.entries(user_id, turn_id=turn_id)
 
     async def segments(self, *, user_id: str) -> list[Segment]:
-        """Return what of a user's talk waits to be summarised."""
+        """Return the segments of a user's talk that wait to be summarised."""
         return await self._memory.knowledge.sessions.waiting_segments(user_id)
 
     async def page(self, *, user_id: str | None) -> str:
@@ -50,7 +50,7 @@ class StoreInspection:
         return to_html(quality, shown, title="Souffleur", zone=zone)
 
     async def jobs(self) -> list[str]:
-        """Return the names of the jobs that are run at their times; none without a schedule."""
+        """Return the names of the scheduled jobs; an empty list without a schedule."""
         from souffleur.service.jobs import jobs_of
 
         memory = self._memory

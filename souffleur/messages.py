@@ -30,7 +30,7 @@ _MEDIA = {
 _UNSAID = re.compile(r".*(tool|function)_.*|.*_call(_output)?|.*(thinking|reasoning|thoughts?).*")
 """Types of parts that nobody says: calls of tools, their results, a model's thoughts."""
 _MAPPINGS = (dict, Mapping)
-"""What has its fields as items; to ask for the first is several times as fast."""
+"""Types whose fields are items; a check for `dict` alone is several times as fast."""
 _TYPE = re.compile(r"[\w.-]{1,40}")
 
 

@@ -31,7 +31,7 @@ class TimeSource:
 def from_clock(clock: Clock) -> TimeSource:
     """Return a time source whose steady seconds follow the given clock.
 
-    A clock out of order, in the year 1 or 9999, shows the nearest moment that may be said.
+    A clock that shows a year outside `YEARS` is read as the nearest moment within them.
     """
     return TimeSource(lambda: _in_range(clock()), lambda: clock().timestamp())
 

@@ -1,4 +1,4 @@
-"""How much is done at a time: users served, and pieces of work that compute.
+"""The limit of work at a time: users that are served, and pieces of work that compute.
 
 All work besides the calls of the model holds the event loop for a millisecond at a time. If
 hundreds of answers came at once, all this work would run before the host's own is let in again.
@@ -30,7 +30,7 @@ _place: ContextVar[_Place] = ContextVar("place")
 
 
 class Limit:
-    """Lets so many users be served, and so many of them compute while others ask the model."""
+    """Limits how many users are served at a time, and how many of them compute at a time."""
 
     def __init__(self, served: int = 8, computing: int = COMPUTING) -> None:
         self.served = served
@@ -40,7 +40,7 @@ class Limit:
 
     @asynccontextmanager
     async def work(self) -> AsyncIterator[None]:
-        """Do a piece of work within, as soon as there is room for it."""
+        """Wait until there is room for a piece of work, which is done within this context."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:  # a former loop, and all its tasks, are gone
             self._loop = loop

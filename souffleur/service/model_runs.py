@@ -36,7 +36,7 @@ REVIEWED_DUE = (Due.PROMOTION, Due.REVIEW)
 async def run_review(
     knowledge: "KnowledgeBase", reviewer: "MemoryReviewer", options: RunOptions
 ) -> RunResult:
-    """Have everything due decided, users concurrently."""
+    """Have a model decide on each memory that is due for review, users concurrently."""
     now, user_id, limit = options.now, options.user_id, options.limits.memories
     due = await knowledge.count_due(now, REVIEWED_DUE, user_id=user_id)
     result = RunResult("review", options, due=due)
@@ -82,7 +82,7 @@ Group = list[Memory]
 async def run_consolidate(
     knowledge: "KnowledgeBase", consolidator: "Consolidator", options: RunOptions
 ) -> RunResult:
-    """Make fewer memories of each group that is near enough (see `knowledge.grouping`)."""
+    """Merge the memories of each group that says nearly the same (see `knowledge.grouping`)."""
     owners = await grouping.users_with_candidates(knowledge, options.now, options.user_id)
     work = {
         user_id: await grouping.find_groups(knowledge, user_id, options.now)
@@ -114,7 +114,7 @@ MAX_RUNS_READ = 20
 
 
 async def run_contradictions(
-    knowledge: "KnowledgeBase", arbiter: "ConflictResolver", options: RunOptions
+    knowledge: "KnowledgeBase", resolver: "ConflictResolver", options: RunOptions
 ) -> RunResult:
     """Judge the memories since the last complete run against the earlier ones."""
     since = await _done_until(knowledge, options.user_id)
@@ -125,7 +125,7 @@ async def run_contradictions(
     result = RunResult("contradictions", options, due=sum(map(len, work.values())))
 
     async def one(pair: ConflictSet) -> Sequence[RunItem]:
-        entries = await arbiter.run(pair, now=options.now, dry_run=options.dry_run)
+        entries = await resolver.run(pair, now=options.now, dry_run=options.dry_run)
         for entry in entries:
             if entry.at == options.now:  # else it was decided, and paid for, by a former run
                 result.spend(entry.cost)
@@ -163,10 +163,7 @@ def _items(memories: Sequence[Memory], entries: Mapping[str, LedgerEntry]) -> li
 async def run_boundaries(
     knowledge: "KnowledgeBase", linker: "BoundaryLinker", options: RunOptions
 ) -> RunResult:
-    """Judge which of the memories that are new to a boundary it speaks of.
-
-    A boundary counts once for each request.
-    """
+    """Judge which memories each boundary speaks of, among those that it was not judged with yet."""
     work: defaultdict[str, list[BoundaryTask]] = defaultdict(list)
     known = await knowledge.list(options.user_id, now=options.now)
     for task in find_boundary_tasks([one for one in known if one.user_id not in options.resting]):
@@ -194,7 +191,7 @@ _WITHOUT_CUES = {*NARRATIVE, Category.SYSTEM}
 async def run_cues(
     knowledge: "KnowledgeBase", writer: "CueWriter", options: RunOptions
 ) -> RunResult:
-    """Give cues to the active memories that have none, some at once."""
+    """Write cues for the active memories without cues, `MAX_AT_ONCE` in one request."""
     work = await _find_work(knowledge, options)
     result = RunResult(
         "cues", options, due=sum(len(part) for mine in work.values() for part in mine)

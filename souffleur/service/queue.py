@@ -122,12 +122,12 @@ class Queue:
 
     def begin_anew(self) -> None:
         """Work in the running event loop from now on; a former loop, and its tasks, are gone."""
-        self._line: dict[str, None] = {}
+        self._waiting: dict[str, None] = {}
         """Users that wait, in order; a user comes last again after each call."""
         self._unread: int | None = None
-        """The turn from which on waiting users are not in the line yet; `None` if all are."""
+        """The turn from which on waiting users are not in the queue yet; `None` if all are."""
         self._reading: asyncio.Task[None] | None = None
-        """Reads more waiting users into the line."""
+        """Reads more waiting users into the queue."""
         self._tasks: dict[str, asyncio.Task[SouffleurError | None]] = {}
         self._again: set[str] = set()
         """Users that were woken while a task serves them."""
@@ -147,14 +147,14 @@ class Queue:
         return bool(self._stalled) or self._is_poor
 
     def wake(self, user_id: str) -> None:
-        """Put a user into the line, unless somebody has halted it. Call it in the event loop."""
+        """Put a user into the queue, unless somebody has halted it. Call it in the event loop."""
         self._woken.add(user_id)
         if (halt := self._halts.get(user_id)) and halt.locked():
             return
         if user_id in self._tasks:
             self._again.add(user_id)
         else:
-            self._line.setdefault(user_id)
+            self._waiting.setdefault(user_id)
             self._begin()
 
     def wake_found(self, new: Iterable[str], again: Iterable[str]) -> None:
@@ -213,7 +213,7 @@ class Queue:
         """
         done = await self.drain(seconds / 2)
         if not done:
-            self._close_line()
+            self._begin_no_more()
             self.hurry()
             await self.drain(seconds / 2)
         return done
@@ -227,7 +227,7 @@ class Queue:
         halt = self._halts.setdefault(user_id, asyncio.Lock())
         async with halt:
             self._again.discard(user_id)
-            self._line.pop(user_id, None)
+            self._waiting.pop(user_id, None)
             if later := self._later.pop(user_id, None):
                 later.cancel()
             if task := self._tasks.get(user_id):
@@ -238,7 +238,7 @@ class Queue:
 
     async def stop(self) -> None:
         """Stop at once; waiting turns stay in the journal."""
-        self._close_line()
+        self._begin_no_more()
         for handle in self._later.values():
             handle.cancel()
         tasks = [*self._running(), *([self._trying] if self._trying else [])]
@@ -246,26 +246,26 @@ class Queue:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _close_line(self) -> None:
+    def _begin_no_more(self) -> None:
         """Begin nothing more."""
         self._closing = True
-        for user_id in self._line:
+        for user_id in self._waiting:
             self._answer_awaiting(user_id, None)
-        self._line.clear()
+        self._waiting.clear()
         self._unread = None
 
     def _begin(self) -> None:
-        """Begin to serve the first users in line, as far as there is room."""
+        """Begin to serve the first users of the queue, as far as there is room."""
         loop = asyncio.get_running_loop()
         # A task that pauses lets another work; not without end, as each is a task.
         room = self._limit.served + min(self._resting, self._limit.served)
-        while self._line and len(self._tasks) < room and not self._closing:
-            user_id = next(iter(self._line))
-            del self._line[user_id]
+        while self._waiting and len(self._tasks) < room and not self._closing:
+            user_id = next(iter(self._waiting))
+            del self._waiting[user_id]
             task = loop.create_task(self._serve(user_id))
             self._tasks[user_id] = task
             task.add_done_callback(partial(self._ended, user_id))
-        few = len(self._line) < self._limit.served
+        few = len(self._waiting) < self._limit.served
         if self._unread is not None and few and self._reading is None and not self._closing:
             self._reading = loop.create_task(self._refill())
 
@@ -279,7 +279,7 @@ class Queue:
 
     async def _read_on(self) -> None:
         """Wake waiting users of the journal, as far as there is room in memory."""
-        while self._unread is not None and (room := self._queued - len(self._line)) > 0:
+        while self._unread is not None and (room := self._queued - len(self._waiting)) > 0:
             limit = min(room, POINTS_PER_PAGE)
             users, self._unread = await self._journal.users_waiting(after=self._unread, limit=limit)
             for user_id in users:
@@ -355,7 +355,7 @@ class Queue:
                     if user_id in self._unfinished:
                         await self._finish(user_id)
                         self._unfinished.discard(user_id)
-                    rounds = len(self._line) // self._limit.served
+                    rounds = len(self._waiting) // self._limit.served
                     self._woken.discard(user_id)
                     due = await self._due.next_for(user_id, forced=forced, rounds=rounds)
                     turns, are_more = due
@@ -394,7 +394,7 @@ class Queue:
         again = user_id in self._again and user_id not in self._stalled
         self._again.discard(user_id)
         if again and not task.cancelled() and not self._closing:
-            self._line.setdefault(user_id)
+            self._waiting.setdefault(user_id)
         else:
             self._answer_awaiting(user_id, None if task.cancelled() else task.result())
         self._begin()

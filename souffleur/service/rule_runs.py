@@ -41,11 +41,11 @@ async def run_decay(
     due = await knowledge.count_due(now, what, user_id=user_id)
     result = RunResult("decay", options, due=due)
     with result.until_the_store_fails():
-        await _let_all_go(knowledge, result, what)
+        await _forget_due(knowledge, result, what)
     return result
 
 
-async def _let_all_go(knowledge: "KnowledgeBase", result: RunResult, what: Sequence[Due]) -> None:
+async def _forget_due(knowledge: "KnowledgeBase", result: RunResult, what: Sequence[Due]) -> None:
     options = result.options
     now, user_id, limits = options.now, options.user_id, options.limits
     seen: set[str] = set()
@@ -58,7 +58,7 @@ async def _let_all_go(knowledge: "KnowledgeBase", result: RunResult, what: Seque
             return
         for memory in fresh:
             seen.add(memory.id)
-            result.items.append(await _let_go(knowledge, memory, result))
+            result.items.append(await _forget_one(knowledge, memory, result))
             options.step(len(seen), result.due)
 
 
@@ -83,7 +83,7 @@ def passes(
             return Forget(target=memory.id, reason="faded, and there is no reviewer to ask")
 
 
-async def _let_go(knowledge: "KnowledgeBase", memory: Memory, result: RunResult) -> RunItem:
+async def _forget_one(knowledge: "KnowledgeBase", memory: Memory, result: RunResult) -> RunItem:
     options = result.options
     person, _ = await knowledge.people.find(memory.user_id, memory.agent_id)
     zone = ZoneInfo(person.timezone) if person and person.timezone else UTC

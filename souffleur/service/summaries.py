@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from souffleur.agents.summarizer import ConversationSummarizer
     from souffleur.knowledge.knowledge_base import KnowledgeBase
 
-MAX_NARRATION_PAUSE = 3600.0
+MAX_SUMMARY_PAUSE = 3600.0
 """Maximum seconds between two attempts; it never gives up, but tries ever less often."""
 PORTRAIT_PAUSE = 86_400.0
 """Seconds between two attempts at a portrait; meanwhile the former portrait is used."""
@@ -204,15 +204,13 @@ class Summaries:
         status = await knowledge.sessions.portrait_status(user_id, sphere)
         return select_sources(portraits, episodes, status)
 
-    def _left(
-        self, retry_at: datetime | None, longest: float = MAX_NARRATION_PAUSE
-    ) -> float | None:
+    def _left(self, retry_at: datetime | None, longest: float = MAX_SUMMARY_PAUSE) -> float | None:
         left = (retry_at - self._clock()).total_seconds() if retry_at else 0.0
         # No pause is longer: this was noted by a clock that was ahead.
         return left if 0 < left <= longest else None
 
     def _wait(self, tries: int) -> float:
-        return min(self._pause * 2.0 ** min(tries, 30), MAX_NARRATION_PAUSE)
+        return min(self._pause * 2.0 ** min(tries, 30), MAX_SUMMARY_PAUSE)
 
 
 def select_sources(

@@ -112,7 +112,7 @@ async def test_a_backlog_is_not_in_memory(base: KnowledgeBase) -> None:
     judge, queued = Judge(base.journal), []
 
     async def judged(turns: Sequence[Turn]) -> None:
-        queued.append(len(work._line))  # what is held is nowhere else told
+        queued.append(len(work._waiting))  # what is held is nowhere else told
         await judge(turns)
 
     work = queue(base.journal, judged, queued=4)

@@ -18,7 +18,7 @@ from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.turn import Turn, TurnState, turn_point_id
 from souffleur.recall.compose import Recall
 from souffleur.service.run import RunOptions, RunResult
-from souffleur.settings import Settings
+from souffleur.settings import Settings, WhisperBudget
 
 
 class UserPart(Frozen):
@@ -197,8 +197,13 @@ def settings_for(dialogue: Dialogue, settings: Settings) -> Settings:
     )
 
 
-AS_SAID: dict[str, Any] = {"redact": (), "refuse": ("secrets", "documents")}
-"""Settings with which turns are stored with their secrets, so that a judge is tested on them."""
+AS_SAID: dict[str, Any] = {
+    "redact": (),
+    "refuse": ("secrets", "documents"),
+    "whisper": WhisperBudget(whole=0),
+}
+"""Settings of recordings: turns are stored with their secrets, so that a judge is tested on them,
+and memories are chosen for each message, as they were when the judge was recorded."""
 
 
 def as_recorded(player: Player) -> dict[str, Any]:

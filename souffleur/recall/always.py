@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 LIVED = (Category.FACT, Category.SKILL)
 """Categories of what the user has told; core and system have a part of their own."""
+MAX_READ = 160
+"""Memories that are read whatever the message says; if there are fewer, they are all there are."""
 MAX_UNASKED = 40
 """Memories that are weighed unasked, by their value."""
 MAX_NEAR_PLANS = 3
@@ -54,11 +56,16 @@ class Always:
     """The one in force, if there is any."""
     boundaries: Sequence[Memory] = ()
     important: Sequence[Memory] = ()
-    """Twice as many as are weighed unasked, by their importance."""
+    """The most important ones, at most `MAX_READ`, oldest first."""
     plans: Sequence[Memory] = ()
     """Plans that are near, or will be within `AHEAD`, the earliest first."""
     fadings: Sequence[Fading] = ()
     """How the important memories fade, in their order; empty if that is not computed yet."""
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether `important` has all memories of a user."""
+        return len(self.important) < MAX_READ
 
     def near_plans(self, now: datetime) -> list[Memory]:
         """Return the plans of these days, the earliest first."""

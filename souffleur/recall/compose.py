@@ -70,12 +70,13 @@ class Recall:
 
 
 def whispered_lines(text: str) -> list[str]:
-    """Return the memories, episodes and raw turns in a whispered block.
+    """Return the memories, episodes and raw turns in a whispered block, each once.
 
     >>> whispered_lines("What you know:\\n- Ann likes tea.\\n")
     ['Ann likes tea.']
     """
-    return [line[2:] for line in text.splitlines() if line.startswith("- ")]
+    lines = (line[2:] for line in text.splitlines() if line.startswith("- "))
+    return list(dict.fromkeys(lines))
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,12 @@ class Candidates:
     """The latest talks, newest first."""
     related: Sequence[Memory] = ()
     """Memories and older episodes that go with the message, called for or unasked, best first."""
+    known: Sequence[Memory] = ()
+    """Facts and skills in force, what is worth most for the message first."""
+    bearing: Sequence[Memory] = ()
+    """Memories that bear on the message, best first."""
     found: Sequence[Found] = ()
-    """Those among them that match the message, and how well."""
+    """Memories that match the message, and how well."""
     past: Sequence[Found] = ()
     """Episodes and raw turns from the time that the message asks about, best first."""
 
@@ -117,18 +122,24 @@ def compose(
         return Part(name, room, options, count, grouped=by_kind and options.style == "grouped")
 
     core = _core(candidates.core, part("core", budget.core, by_kind=True))
-    portrait = _portrait(candidates.portrait, part("portrait", budget.portrait))
+    rest = _rest(candidates.known, core)
+    known = _by_age(rest, part("known", budget.whole, by_kind=True))
+    most_is_told = bool(rest) and 2 * len(known.items) >= len(rest)
+    told = None if most_is_told else candidates.portrait
+    portrait = _portrait(told, part("portrait", budget.portrait))
     asked = [found.item for found in candidates.past]
-    past = _by_age(_rest(asked, core), part("past", budget.past), long=True)
+    past = _by_age(_rest(asked, core, known), part("past", budget.past), long=True)
     episodes = _episodes(_rest(candidates.episodes, core, past), part("episodes", budget.episodes))
-    rest = _rest(candidates.related, core, portrait, episodes, past)
+    chosen = candidates.bearing if candidates.known else candidates.related
+    rest = _rest(chosen, core, portrait, episodes, past)
     related = _by_age(rest, part("related", budget.related, by_kind=True))
 
-    sections = (core, portrait, episodes, related, past)
+    sections = (core, portrait, known, episodes, related, past)
     recall = _recall(candidates, sections, options=options, count=count, error=error)
     if shown_at is None:
         return recall
-    memories = (memory for section in sections for memory in _memories(section))
+    shown = {memory.id: memory for section in sections for memory in _memories(section)}
+    memories = shown.values()
     return replace(recall, references=references_to(memories, shown_at, options.language))
 
 
@@ -140,15 +151,16 @@ def _recall(
     count: Count,
     error: str,
 ) -> Recall:
-    core, portrait, episodes, related, past = sections
+    core, portrait, _, episodes, related, past = sections
     body = "".join(section.text for section in sections)
     head = render("whisper", options.language, user=options.user)
     text = "\n".join(filter(None, (head, options.formerly))) + body if body else ""
     memories = [memory for section in sections for memory in _memories(section)]
+    judgeable = [memory for section in (core, related, past) for memory in _memories(section)]
     turns = [item for section in sections for item in section.items if isinstance(item, Turn)]
     return Recall(
         text=text,
-        ids=tuple(memory.id for memory in memories),
+        ids=_ids(memories),
         core=_memories(core),
         portrait=candidates.portrait if portrait.items else None,
         episodes=_memories(episodes),
@@ -156,10 +168,14 @@ def _recall(
         past=_standing(candidates.past, past),
         turn_ids=tuple(turn.id for turn in turns),
         host_turn_ids=tuple(turn.turn_id for turn in turns),
-        judgeable_ids=tuple(memory.id for memory in memories if memory.category not in NARRATIVE),
+        judgeable_ids=_ids(one for one in judgeable if one.category not in NARRATIVE),
         tokens=count(text),
         error=error,
     )
+
+
+def _ids(memories: Iterable[Memory]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(memory.id for memory in memories))
 
 
 def _core(memories: Iterable[Memory], part: Part) -> Section:

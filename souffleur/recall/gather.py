@@ -24,7 +24,7 @@ from souffleur.recall.always import (
     AHEAD,
     LIVED,
     MAX_PLANS_READ,
-    MAX_UNASKED,
+    MAX_READ,
     Always,
     AlwaysCache,
     Place,
@@ -226,19 +226,24 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     definitions = (*always.personas, *always.system)
     what_it_is = [one for one in definitions if one.agent_id == asked.agent_id]
     called = {hit.item.id: hit for hit in found}
-    pool = [*(hit.memory for hit in found), *unasked, *boundaries]
+    known = always.important if settings.whisper.whole else ()
+    pool = [*(hit.memory for hit in found), *unasked, *boundaries, *known]
     guards = find_guards([*core, *pool], asked.text)
     ranked = rank(pool, called, values, guards=guards, likely=likely, now=now, policy=policy)
     past = await finder.part(partial(_past, finder, settings, asked, before, found))
     related = _within_limits(ranked, called, settings)
     core = [one for one in core if not is_held_back(one, guards)]
     told = () if asks_about_past(asked.text) else (one.content for one in (*core, *related))
+    bearing = {*(id for id, hit in called.items() if hit.relevant), *likely}
+    bearing |= {one.id for one in near}
     return Candidates(
         core=[*what_it_is, *core],
         portrait=next(iter(always.portrait), None),
         episodes=latest,
         found=[hit for hit in found if hit.relevant],
         related=related,
+        known=[one for one in ranked if known and one.category in LIVED],
+        bearing=[one for one in ranked if one.id in bearing][: settings.whisper.bearing],
         past=_without_repetitions(past, told),
     )
 
@@ -294,7 +299,7 @@ async def _read_always(
     knowledge, part, user_id = finder.knowledge, finder.part, place.user_id
     read = partial(knowledge.list, now=now)
     here = partial(read, user_id, sphere=place.sphere)
-    valued = partial(knowledge.most_important, user_id, limit=2 * MAX_UNASKED, categories=LIVED)
+    valued = partial(knowledge.most_important, user_id, limit=MAX_READ, categories=LIVED)
     plans = partial(knowledge.plans_near, user_id, limit=MAX_PLANS_READ, ahead=AHEAD)
     core, personas, system, portrait, boundaries, most, near = await asyncio.gather(
         part(partial(here, category=Category.CORE)),

@@ -454,7 +454,7 @@ async def test_no_turn_waits_for_more_than_five_minutes(
 
 async def test_core_and_the_most_important_are_always_there(tmp_path: Path) -> None:
     """Without any match the block still holds the core, and the few most important facts."""
-    async with opened(tmp_path, None, whisper=WhisperBudget(unasked=1)) as memory:
+    async with opened(tmp_path, None, whisper=WhisperBudget(whole=0, unasked=1)) as memory:
         (low,) = await memory.remember("Ann has a red bicycle.", user_id="ann")
         await memory.remember("Ann is allergic to peanuts.", user_id="ann")
         await memory.knowledge.memories.merge_payload(
@@ -471,7 +471,9 @@ async def test_core_and_the_most_important_are_always_there(tmp_path: Path) -> N
 async def test_a_plan_comes_to_mind_when_its_day_is_near(tmp_path: Path) -> None:
     """Three days before an exam and two after, it goes before what matters somewhat more."""
     exam = add("Ann has an exam on 2026-01-20.", "exam", kind="todo", until="2026-01-20")
-    async with opened(tmp_path, [answer(exam)], whisper=WhisperBudget(unasked=1)) as memory:
+    async with opened(
+        tmp_path, [answer(exam)], whisper=WhisperBudget(whole=0, unasked=1)
+    ) as memory:
         memory.observe(**ME, user="exam on the 20th", assistant="ok")
         await memory.flush()
         (other,) = await memory.remember("Ann has a sister.", user_id="ann", at=NOW)

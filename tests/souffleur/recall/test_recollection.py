@@ -175,7 +175,7 @@ async def test_words_are_read_for_thirty_days(tmp_path: Path) -> None:
 
 async def test_the_last_three_messages_say_what_is_meant(tmp_path: Path) -> None:
     """A message that names nothing calls up what they were about, and no older ones."""
-    async with staged(tmp_path, by_name(), whisper=WhisperBudget(unasked=0)) as stage:
+    async with staged(tmp_path, by_name(), whisper=WhisperBudget(whole=0, unasked=0)) as stage:
         await stage.memory.remember("Ann likes green tea.", user_id="ann", at=NOW)
 
         async def called() -> bool:
@@ -193,7 +193,7 @@ async def test_the_last_three_messages_say_what_is_meant(tmp_path: Path) -> None
 
 async def test_what_accompanies_every_message(tmp_path: Path) -> None:
     """Who the persona is; then plans whose day is near and what matters most, as many as may."""
-    async with staged(tmp_path, by_name(), whisper=WhisperBudget(unasked=5)) as stage:
+    async with staged(tmp_path, by_name(), whisper=WhisperBudget(whole=0, unasked=5)) as stage:
         host: dict[str, Any] = {"reason": "r", "quote": ""}
         adds = [
             Add(content="Mo is a fox.", category=Category.SYSTEM, **host),
@@ -236,7 +236,7 @@ async def test_each_part_has_a_budget_of_its_own(tmp_path: Path, without: str | 
         episode=episode("Ann talked about the sea."),
         portrait=portrait("Ann paints.", "She lives.", "She sleeps."),
     )
-    room = WhisperBudget(unasked=0).model_copy(update={without: 0} if without else {})
+    room = WhisperBudget(whole=0, unasked=0).model_copy(update={without: 0} if without else {})
     async with staged(tmp_path, script, whisper=room) as stage:
         core = Add(reason="r", quote="", content="Ann is deaf.", category=Category.CORE)
         await stage.knowledge.apply(verdict(core, who=ActorKind.HOST))
@@ -257,7 +257,9 @@ async def test_each_part_has_a_budget_of_its_own(tmp_path: Path, without: str | 
 async def test_a_message_calls_up_two_older_episodes(tmp_path: Path) -> None:
     """Beside the latest ones, of which it needs no mention."""
     script = by_name(episode=tell)
-    async with staged(tmp_path, script, whisper=WhisperBudget(latest=1, unasked=0)) as stage:
+    async with staged(
+        tmp_path, script, whisper=WhisperBudget(whole=0, latest=1, unasked=0)
+    ) as stage:
         for count in range(12):
             await stage.memory.remember(f"Ann likes tea {count}.", user_id="ann")
         for back in range(6, 0, -1):
@@ -315,7 +317,7 @@ async def test_the_raw_turns_of_another_are_not_found(tmp_path: Path) -> None:
 async def test_the_judge_sees_no_episode_among_the_known(tmp_path: Path) -> None:
     """Whispered episodes and portraits are not shown to the one who may change what it sees."""
     script = by_name(episode=tell, portrait=portrait("Ann lives.", "She talks.", "That is all."))
-    async with staged(tmp_path, script) as stage:
+    async with staged(tmp_path, script, whisper=WhisperBudget(whole=0)) as stage:
         await stage.memory.remember("Ann likes the sea.", user_id="ann", at=NOW - days(2))
         await talked(stage, "a", NOW - days(1), "the sea", "x")
         await stage.memory.write_portrait(user_id="ann")
@@ -333,7 +335,7 @@ async def test_what_the_judge_expects_is_kept_in_mind(tmp_path: Path) -> None:
     """For half an hour, in this session alone, before what else goes unasked; nothing unknown."""
     answers = [{**SKIP, "next": ["m2", "m9", "[M2]"]}]
     script = by_name(monitor=lambda _: answers.pop() if answers else SKIP)
-    async with staged(tmp_path, script, whisper=WhisperBudget(unasked=1)) as stage:
+    async with staged(tmp_path, script, whisper=WhisperBudget(whole=0, unasked=1)) as stage:
         (oboe,) = await stage.memory.remember("Ann plays the oboe.", user_id="ann", at=NOW)
         await stage.memory.remember("Ann has a bike.", user_id="ann", at=NOW - days(1))
         await stage.knowledge.memories.merge_payload(oboe.memory_ids, {"importance": 2.5})

@@ -100,6 +100,13 @@ def run(
     return runner(tmp_path, monkeypatch, capfd, lambda: cli.main(opener))
 
 
+@pytest.fixture(autouse=True)
+def thawed() -> Iterator[None]:
+    """Undoes what a command in this process freezes: Hypothesis looks for who holds an object."""
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Gives the stores that are used again a place."""

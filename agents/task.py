@@ -1,10 +1,10 @@
-"""Task: a model is asked, its answer is checked, and once it may have to answer again.
+"""Task: a model is asked, its answer is checked, and it may be asked one second time.
 
 START -> ask -> check -> END
           ^--------' once, if the answer cannot be used or raises a doubt
 
-Every agent but the reviewer is a task. It writes the question before, and carries the answer out
-after, in plain code.
+Every agent but the reviewer is a task. The agent writes the question first, and applies the answer
+afterwards, in plain code.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from souffleur.prompts import language_of, render, stamp, written_in
 
 T = TypeVar("T", bound=BaseModel)
 
-_KEEPS_FROM_TALK = frozenset({"monitor", "episode", "portrait"})
+_PROMPTS_THAT_KEEP = frozenset({"monitor", "episode", "portrait"})
 """Prompts that decide what of a talk is kept; each has a section on special categories."""
 MAX_GRAPH_STEPS = 20
 """Maximum nodes of one run; the longest, a review with all searches and a repair, takes eight."""
@@ -53,7 +53,7 @@ class Context:
     persona: Persona
     """Names, zone and language for users and personas that were not introduced."""
     refuses_special: bool = False
-    """Whether nothing that tells of health, belief, politics or sex may be kept."""
+    """Whether all that tells of health, belief, politics or sex is refused."""
 
     async def persona_of(self, user_id: str, agent_id: str) -> Persona:
         """Return the names, zone and language for this user with this persona."""
@@ -68,7 +68,7 @@ class Context:
         """
         persona = await self.persona_of(user_id, agent_id)
         language = written_in(prompt, persona.language or language_of(spoken))
-        special = self.refuses_special and prompt in _KEEPS_FROM_TALK
+        special = self.refuses_special and prompt in _PROMPTS_THAT_KEEP
         names = (prompt, "special", f"special_{prompt}") if special else (prompt,)
         sections = [_section(name, persona, language) for name in names[1:]]
         rules = "\n\n".join((rules_for(prompt, persona, language), *sections))

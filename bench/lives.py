@@ -1,4 +1,4 @@
-"""A year of somebody's life: what of all that is known reaches the prompt, message by message.
+"""A year of somebody's life: how much of what is known reaches the prompt, for each message.
 
 python -m bench lives bench/data/lives/en.yaml --out build/en            # asks the model
 python -m bench lives bench/data/lives/en.yaml --out build/en --again    # recall alone, no model
@@ -7,7 +7,7 @@ A life is written by somebody who knows nothing of the system. Its turns are pla
 runtime at their times; before each of its messages the store is backed up and a recall is made. The
 answers, `blocks.json`, have what each message needs and what would be wrong: a person or a model
 marks them, without knowing whose they are. `--again` restores the backups, so that another way to
-recall is measured on the same memories for nothing.
+recall is measured on the same memories without asking the model.
 """
 
 import asyncio

@@ -47,13 +47,13 @@ class WhisperBudget(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    whole: int = Field(default=1500, ge=0)
+    whole: int = Field(default=1600, ge=0)
     """Maximum tokens of what is known. While all memories in force fit, all are whispered, the
     oldest first, and those that bear on the message once more at the end. Beyond, those go that are
-    worth most for the message; if more than half do not fit, the portrait tells the rest. 0: they
-    are chosen for each message, by the three budgets below."""
-    bearing: int = Field(default=8, ge=0)
-    """Number of memories that are said to bear on the message, of those that are whispered."""
+    worth most for the message; if less than a third fits, the portrait tells the rest. 0: they are
+    chosen for each message, by `related`, `matching` and `unasked`."""
+    bearing: int = Field(default=200, ge=0)
+    """Maximum tokens of the memories that are said to bear on the message, at most eight."""
     core: int = Field(default=200, ge=0)
     """Maximum tokens of core memories."""
     portrait: int = Field(default=500, ge=0)

@@ -85,6 +85,7 @@ def read_moment(value: object) -> datetime:
 def to_minute(moment: datetime, zone: tzinfo) -> str:
     """Return a moment as a clock in that zone shows it, to the minute.
 
+    >>> from zoneinfo import ZoneInfo
     >>> to_minute(datetime(2026, 1, 3, 23, tzinfo=UTC), ZoneInfo("Asia/Shanghai"))
     '2026-01-04 07:00'
     """

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 APIS: Mapping[str, Api] = {"/chat/completions": "chat", "/responses": "responses"}
 """Paths whose requests ask for a reply."""
 MAX_NAME = 200
-"""Characters by which a model is known."""
+"""Maximum characters of a model's name."""
 
 
 @dataclass(frozen=True)

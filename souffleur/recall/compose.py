@@ -124,15 +124,16 @@ def compose(
     core = _core(candidates.core, part("core", budget.core, by_kind=True))
     rest = _rest(candidates.known, core)
     known = _by_age(rest, part("known", budget.whole, by_kind=True))
-    most_is_told = bool(rest) and 2 * len(known.items) >= len(rest)
-    told = None if most_is_told else candidates.portrait
+    told = candidates.portrait if 3 * len(known.items) <= len(rest) else None
     portrait = _portrait(told, part("portrait", budget.portrait))
     asked = [found.item for found in candidates.past]
     past = _by_age(_rest(asked, core, known), part("past", budget.past), long=True)
     episodes = _episodes(_rest(candidates.episodes, core, past), part("episodes", budget.episodes))
-    chosen = candidates.bearing if candidates.known else candidates.related
+    chosen, room = candidates.related, budget.related
+    if candidates.known:
+        chosen, room = candidates.bearing, budget.bearing
     rest = _rest(chosen, core, portrait, episodes, past)
-    related = _by_age(rest, part("related", budget.related, by_kind=True))
+    related = _by_age(rest, part("related", room, by_kind=True))
 
     sections = (core, portrait, known, episodes, related, past)
     recall = _recall(candidates, sections, options=options, count=count, error=error)

@@ -58,6 +58,8 @@ MAX_REPEATING = 200
 """Maximum characters of a message that is dropped as a repetition of another."""
 MAX_SAID_LATER = 2
 """Later turns on the subject of the nearest turn."""
+MAX_BEARING = 8
+"""Memories that are said to bear on the message."""
 EMBEDDER_SHARE = 0.25
 """The part of `recall_timeout` that a recall waits for the embedder."""
 RAW = (Scope.TURNS,)
@@ -243,7 +245,7 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
         found=[hit for hit in found if hit.relevant],
         related=related,
         known=[one for one in ranked if known and one.category in LIVED],
-        bearing=[one for one in ranked if one.id in bearing][: settings.whisper.bearing],
+        bearing=[one for one in ranked if one.id in bearing][:MAX_BEARING],
         past=_without_repetitions(past, told),
     )
 

@@ -132,7 +132,7 @@ class Campaign:
     def _left_over(self) -> set[Any]:
         """Return tasks that nothing ends; who waited for the endpoint looks once more, and ends."""
         running = {task for task in asyncio.all_tasks() if not task.done()} - self._tasks
-        waits = {task for task in running if "_try_next" in repr(task.get_coro())}
+        waits = {task for task in running if "_try_stalled" in repr(task.get_coro())}
         return running - waits if len(waits) < 2 else running
 
     @contextmanager

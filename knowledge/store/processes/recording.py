@@ -34,14 +34,14 @@ MAX_ATTEMPTS = 100
 """Maximum attempts at a write that other processes get ahead of, before it raises StoreError."""
 
 SEGMENTS_LOOKED_AT = 50
-"""Number of segments that are looked through for a turn that has left its window unlisted."""
+"""Number of segments in which a turn is looked for that is no longer in its window."""
 
 
 class Recorder:
     """Writes turns and sessions; every write fails if what it was made from has changed."""
 
     def __init__(self, collection: Collection, new_session: NewSession, *, first_seq: int) -> None:
-        """`first_seq` is the highest number in the store, from before users had arrivals."""
+        """`first_seq` is the highest number of a turn where a user has no list of arrived turns."""
         self._collection = collection
         self._new_session = new_session
         self._first_seq = first_seq

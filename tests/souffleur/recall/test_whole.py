@@ -63,7 +63,7 @@ async def test_only_what_bears_on_it_may_be_found_used(tmp_path: Path) -> None:
 
 
 async def test_beyond_the_budget_what_bears_on_the_message_is_there(tmp_path: Path) -> None:
-    """The block holds its budget; the portrait comes once more than half does not fit."""
+    """The block holds its budget; the portrait comes where less than a third fits."""
     script = by_name(portrait=portrait("Ann paints.", "She lives.", "She sleeps."))
     many = [f"Ann saw the film number {place} with Ben in a small cinema." for place in range(40)]
     async with staged(tmp_path, script, whisper=WhisperBudget(whole=200)) as stage:

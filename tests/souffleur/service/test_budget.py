@@ -63,6 +63,7 @@ async def test_what_is_over_the_budget_waits_for_the_next_day(tmp_path: Path) ->
         assert len(chat.requests) == 3
         assert (await states(memory))["dan"] is TurnState.PENDING
         await time.pass_(420.0)
+        assert await memory.flush()
         assert memory.error == ""
         assert set((await states(memory)).values()) == {TurnState.JUDGED}
 

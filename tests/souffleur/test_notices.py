@@ -9,7 +9,7 @@ from souffleur.errors import NotFoundError
 from souffleur.knowledge.operation import LedgerEntry, Recorded
 from souffleur.notices import notices_of
 from souffleur.server.events import events_of
-from tests.scripted import SKIP, add, answer, delete, update
+from tests.scripted import SKIP, add, answer, by_name, delete, update
 from tests.stage import Stage, staged
 
 ANN: dict[str, Any] = {"user_id": "ann"}
@@ -31,7 +31,7 @@ async def test_each_kind_of_change(tmp_path: Path) -> None:
             answer(delete("m1", "forget the cat")),
         ]
     )
-    async with staged(tmp_path, lambda _: next(script)) as stage:
+    async with staged(tmp_path, by_name(monitor=lambda _: next(script))) as stage:
         await stage.say("I like tea and I have a cat. I have a cat and I like tea")
         await stage.say("hm")
         first, *_ = every = await stage.memory.notices(**ANN)

@@ -246,6 +246,7 @@ class Consolidator:
             fault=lambda answer: (
                 faults(answer, shown, withheld) or unfaithful(answer, shown, zone, called)
             ),
+            slow=True,
             repair="repair_task",
         )
 

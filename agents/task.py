@@ -107,7 +107,9 @@ class Task(Generic[T]):
     question: str
     answer: type[T]
     fault: Callable[[T], str] = lambda _: ""
-    """Returns why an answer cannot be used; empty if it can be. It is called in a thread."""
+    """Returns why an answer cannot be used; empty if it can be."""
+    slow: bool = False
+    """Whether `fault` compares long texts, and so runs in a thread."""
     doubt: Callable[[T], Awaitable[str]] = _no_doubt
     """Returns a message about a usable answer, for the model to think again; empty if there is
     nothing to say. It is called for the first answer only."""
@@ -171,7 +173,10 @@ async def check(state: TaskState) -> Update:
     Raises AnswerError if the second answer cannot be used either.
     """
     task, answer, first = state["task"], state["answer"], state["rounds"] == 1
-    problem = state["problem"] or await asyncio.to_thread(task.fault, answer)  # texts may be long
+    problem = state["problem"]
+    if not problem:
+        slow = task.slow
+        problem = await asyncio.to_thread(task.fault, answer) if slow else task.fault(answer)
     if problem and not first:
         raise unusable(state["messages"], state["usage"], problem)
     if problem:

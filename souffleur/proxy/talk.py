@@ -1,4 +1,4 @@
-"""The talk in the messages of a request: roles, turns, and requests that are no talk."""
+"""The talk in the messages of a request: roles and turns. Also finds requests without a talk."""
 
 import hashlib
 import re
@@ -15,18 +15,18 @@ from souffleur.proxy.speaker import Headers
 
 
 def last_said(messages: Sequence[Any]) -> Any:
-    """Return the last message that is not the system's; `None` if there is none."""
+    """Return the last message that is not from the system; `None` if there is no message."""
     others = (one for one in reversed(messages) if role_of(one) not in ("", *SYSTEM_ROLES))
     return next(others, None)
 
 
 def is_reply(message: Any) -> bool:
-    """Return whether a message is a reply, and not the call of a tool."""
+    """Return whether a message is a reply, and not a tool call."""
     return role_of(message) == "assistant" and not message.get("tool_calls")
 
 
 def role_of(message: Any) -> str:
-    """Return the role of a message; its type if it has no role, as the call of a tool.
+    """Return the role of a message; its type if it has no role, for example a tool call.
 
     >>> role_of({"role": "user"}), role_of({"type": "function_call"}), role_of(None)
     ('user', 'function_call', '')
@@ -38,7 +38,7 @@ def role_of(message: Any) -> str:
 
 
 def asked_at_the_end(messages: Sequence[Any]) -> tuple[str, ...]:
-    """Return the system's messages at the end of a talk, the latest first.
+    """Return the texts of the system messages at the end of a talk, the latest first.
 
     >>> said = {"role": "user", "content": "hi"}
     >>> asked_at_the_end([said, {"role": "system", "content": "Go on."}])
@@ -49,63 +49,65 @@ def asked_at_the_end(messages: Sequence[Any]) -> tuple[str, ...]:
 
 
 GIST = 200
-"""Letters and digits by which a message is known again, though its end or its style changes."""
+"""Number of letters and digits that identify a message, even if its end or its style changes."""
 FILE = "[file]"
-"""The text of a message that holds only files."""
+"""The text of a message that has only files."""
 _SOURCES = re.compile(
     r"^#{2,3} Task:\s*Respond to the user query using the provided context.*</context>"
     r"(?:\s*<user_query>.*</user_query>)?\s*",
     re.DOTALL | re.MULTILINE,
 )
 _ATTACHED = re.compile(r"^<attached_files>\n(?:<file .*/>\n)+</attached_files>\s*", re.MULTILINE)
-"""Text that Open WebUI puts before a message: documents, search results and names of files."""
+"""Text that Open WebUI puts before a message: documents, search results and file names."""
 SAID = 16
-"""Messages before the user's by which a talk is known again."""
+"""Maximum number of messages before the user's latest message that identify a talk."""
 _BY_ANOTHER = re.compile(r"\[?Write the next reply only as\b", re.IGNORECASE)
 _IN_A_GROUP = re.compile(r"\[?Start a new group chat\b", re.IGNORECASE)
 _CONTINUED = re.compile(r"\[?Continue\b", re.IGNORECASE)
-"""How the system's messages of SillyTavern begin that have another persona reply, begin the talk of
-a group, and have the reply continued."""
+"""The beginnings of SillyTavern's system messages: for a reply of another persona, for the start of
+a group chat, and for the continuation of a reply."""
 _WHOLE = re.compile(r"[.!?…。！？][\"'*)”’」』）]*\Z")
 """The end of a whole sentence."""
 _NAME = re.compile(r"\A[^\n:]{1,80}: ")
-"""The name that stands before each reply of a group."""
+"""The name before each reply of a group."""
 
 
 @dataclass(frozen=True)
 class Talk:
-    """A conversation up to the reply that is asked for."""
+    """A conversation up to the requested reply."""
 
     user: str
     """The user's words in this turn."""
     so_far: str
-    """The companion's words in this turn so far, which the reply extends; usually empty."""
+    """The companion's words in this turn so far; usually empty. The reply extends them."""
     joint: str
-    """The text between `so_far` and the rest; empty if the reply goes on within a sentence."""
+    """The text between `so_far` and the rest of the reply; empty if the reply may continue a
+    sentence."""
     earlier: tuple[Exchanged, ...]
-    """The turns before, oldest first, as far as the request has them."""
+    """The earlier turns of the request, oldest first."""
     replies: tuple[str, ...]
     """The gist of each reply before the user's message, the latest first."""
     opening: str
-    """A digest of the greeting, and of the system's first words; of a group, of its members."""
+    """A digest of the greeting and the first system message. In a group, that is the message with
+    its members."""
     greeted: bool
-    """Whether the companion said something before the user did."""
+    """Whether the companion spoke before the user."""
 
     @property
     def is_first(self) -> bool:
-        """Whether the user has said nothing before, as far as the request tells."""
+        """Whether the request has no earlier words of the user."""
         return not any(turn.user for turn in self.earlier)
 
     @property
     def first_words(self) -> str:
-        """The user's first words, as far as the request has them."""
+        """The user's first words in the request."""
         return next((turn.user for turn in self.earlier if turn.user), self.user)
 
     @cached_property
     def said(self) -> tuple[str, ...]:
-        """The gists of the messages since the user's first, the latest first.
+        """The gists of the earlier messages from the user's first message on, the latest first.
 
-        The replies of a group are one; of a long talk, these are the latest messages.
+        The replies of a group in one turn are one message. At most the `SAID` latest messages.
         """
         turns = (turn for turn in reversed(self.earlier) if turn.user)
         both = ((reply_gist(turn.assistant), gist(turn.user)) for turn in turns)
@@ -113,11 +115,11 @@ class Talk:
 
 
 def read_talk(messages: Sequence[Any], called: Collection[str] = ()) -> Talk | None:
-    """Return the talk of the messages of a request; `None` if it has no word of a user.
+    """Return the talk of the messages of a request; `None` if the request has no user's words.
 
-    Messages of tools are part of the turn that they serve. Messages that name another speaker are
-    heard before the reply; `called` are the names of the user. Raises InputError for a message
-    that cannot be read.
+    Tool messages belong to the turn of their reply. Messages with the name of another speaker
+    belong to the turn before the reply. `called` are the names of the user. Raises InputError for
+    an unreadable message.
 
     >>> asked = {"role": "user", "content": "hi"}, {"role": "assistant", "content": "Well,"}
     >>> (talk := read_talk(asked)).user, talk.so_far, talk.is_first
@@ -145,7 +147,7 @@ def read_talk(messages: Sequence[Any], called: Collection[str] = ()) -> Talk | N
 
 
 def own_words(text: str) -> str:
-    r"""Return the user's own words, without the documents that a front end put before them.
+    r"""Return the user's own words, without the front end's documents before them.
 
     >>> task = "### Task:\nRespond to the user query using the provided context, …"
     >>> own_words(f"{task}\n<context>\n<source>…</source>\n</context>\n\nWhat is it about?")
@@ -157,7 +159,7 @@ def own_words(text: str) -> str:
 
 
 def join(so_far: str, joint: str, said: str) -> str:
-    r"""Return a reply and the rest of it; a sentence after a whole one begins a line.
+    r"""Return a reply with its rest. After a complete sentence, the rest begins a new line.
 
     >>> join("Tea,", "", " of course."), join("Good night.", "", "Are you asleep?")
     ('Tea, of course.', 'Good night.\nAre you asleep?')
@@ -169,19 +171,19 @@ def join(so_far: str, joint: str, said: str) -> str:
 
 
 def gist(text: str) -> str:
-    """Return the gist by which a text is recognised: its first letters and digits, in lower case.
+    """Return the gist that identifies a text: its first letters and digits, in lower case.
 
     >>> gist("*waves* Hello, Ann!"), gist("…")
     ('waveshelloann', '…')
     """
     head = text[: 4 * GIST]
-    first = islice(filter(str.isalnum, head), GIST + 1)  # a final sigma needs what follows it
+    first = islice(filter(str.isalnum, head), GIST + 1)  # a final sigma depends on the next letter
     letters = "".join(first).lower()[:GIST]
     return letters or head.strip()[:GIST]
 
 
 def digest(texts: Iterable[str]) -> str:
-    """Return 16 hexadecimal digits for some texts.
+    """Return a hash of some texts: 16 hexadecimal digits of SHA-256.
 
     >>> digest(["a", "b"]) == digest(["ab"])
     False
@@ -190,7 +192,7 @@ def digest(texts: Iterable[str]) -> str:
 
 
 def reply_gist(text: str) -> str:
-    """Return the gist of a reply, with or without the name of a group's member before it.
+    """Return the gist of a reply, without the name of a group's member before it.
 
     >>> reply_gist("Luna: Meow."), reply_gist("Meow.")
     ('meow', 'meow')
@@ -199,18 +201,18 @@ def reply_gist(text: str) -> str:
 
 
 def _any(pattern: re.Pattern[str], texts: Iterable[str]) -> bool:
-    """Return whether a text begins so."""
+    """Return whether any of the texts begins with the pattern."""
     return any(pattern.match(text.lstrip()) for text in texts)
 
 
 def _replies(said: Sequence[Any]) -> Iterator[str]:
-    """Yield the replies before the user's latest message, from the latest on."""
+    """Yield the texts of the replies before the user's latest message, the latest first."""
     earlier = dropwhile(lambda one: role_of(one) != "user", reversed(said))
     return (without_thinking(readable_content(one)) for one in earlier if is_reply(one))
 
 
 def names_several(messages: Sequence[Any]) -> bool:
-    """Return whether messages name several who speak, besides the companion."""
+    """Return whether messages name several speakers, besides the companion."""
     users = (look_up(one, "name") for one in messages if role_of(one) == "user")
     return len({one for one in users if isinstance(one, str)}) > 1
 
@@ -220,9 +222,9 @@ def _has_content(message: Mapping[str, Any]) -> bool:
 
 
 def _beginning(messages: Sequence[Any], in_a_group: bool) -> str:
-    """Return the first message, if it is the system's.
+    """Return the text of the first message if it is a system message; otherwise an empty text.
 
-    Each persona of a group has another one: of a group it is the message that names its members.
+    In a group, each persona has another first message: there, return the message with the members.
     """
     ruling = (readable_content(one) for one in messages if role_of(one) in SYSTEM_ROLES)
     if group := next((one for one in ruling if _IN_A_GROUP.match(one.lstrip())), None):
@@ -232,11 +234,11 @@ def _beginning(messages: Sequence[Any], in_a_group: bool) -> str:
 
 
 TASK_HEADERS = ("x-souffleur-task", "x-openwebui-task")
-"""Headers that name a task, unless they are empty or an unfilled placeholder."""
+"""Headers that name a task, except if they are empty or an unfilled placeholder."""
 HEAD = 4000
-"""Characters of a message that are looked at."""
+"""Number of characters of a message that are read."""
 SHORT = 600
-"""Characters at the beginning and the end of a message in which a task is named."""
+"""Number of characters at the beginning and at the end of a message that may name a task."""
 
 _OPENINGS = (
     # Open WebUI: titles, tags, follow-ups, queries, completion, image prompts, emoji, merged
@@ -270,42 +272,45 @@ _LABELS = (
     r".{0,120}(?:标题|標題|主题|主題|名称|名稱|标签|標籤)",
     r"(?=.{0,120}(?:要約|生成|作成|付け|つけ|出力|考え)).{0,120}(?:タイトル|題名|件名|タグ)",
 )
-"""How a title, a name or tags are asked for, …"""
+"""Requests for a title, a name or tags."""
 _TALK = (
     r"\b(?:the|this|our|that|given|above|following|user'?s?)\b[^.!?\n]{0,30}"
     r"\b(?:conversation|chat|dialogue|discussion|thread)\b"
     r"|\b(?:here is the|previous|above|following|user'?s?(?: first)?) (?:query|messages?)\b"
     r"|会话|會話|对话|對話|聊天|这句话|這句話|会話|チャット|やりとり|メッセージ"
 )
-"""… of the talk, …"""
+"""Words that refer to the talk or the message."""
 _FORM = (
     r"\b(?:only|nothing else|without|no (?:quotes|punctuation|explanations?)|maximum|max|at most"
     r"|or (?:less|fewer)|within \d+|(?:\d+|two|three|four|five|six)[ -](?:words?|characters))\b"
     r"|不要(?:解释|使用|标点|多余|有任何)|不超过|不超過|[仅僅只](?:回复|輸出|输出|返回)|字[以之]?内"
     r"|のみを|だけを|文字以内|使わず"
 )
-"""… and in what form: a person leaves that open, or says where else it is wanted."""
+"""Rules for the form of the answer. A person who asks for a title seldom gives both: the talk as
+its subject and the form of the answer."""
 _MAKER = re.compile(
     r"You(?:'re|’re| are) an? (?=[^\n]{0,200}\b(?:conversation|chat|thread|message|dialogue)s?\b)"
     r"[^.\n]{0,120}\b(?:summar\w+|titles?|titling|naming)\b",
     re.IGNORECASE,
 )
-"""How the system says that titles or summaries of talks are all that is made here."""
+"""The beginning of a system message for a model that only writes titles or summaries of talks."""
 _GOES_ON = re.compile(r"\bcontinue\b|\bnext reply\b|继续|繼續|接着|続き|続け", re.IGNORECASE)
-"""Messages of the system after a reply that ask to continue it, or for another persona."""
+"""System messages after a reply that ask to continue it, or for a reply of another persona."""
 _TASK = re.compile("|".join(_OPENINGS), re.IGNORECASE | re.DOTALL)
 _LABEL = re.compile("|".join(_LABELS), re.IGNORECASE | re.DOTALL)
 _TALK_OR_FORM = [re.compile(one, re.IGNORECASE) for one in (_TALK, _FORM)]
 
 
 def is_task(headers: Headers, body: Mapping[str, Any], messages: Sequence[Any]) -> bool:
-    r"""Return whether a request is a front end's own: by header, by metadata, or by its form.
+    r"""Return whether a request is a task of the front end: by header, by metadata, or by its form.
 
-    Its form tells if its last message, or its only message besides the system's, begins with the
-    words that a known front end has for it, or asks for a title of the talk as only programs do; or
-    if the system asks for something after the reply, other than to go on. What it asks last counts;
-    of a request for a stream, all that it asks, as a front end's standing instructions may come
-    after the wish to go on.
+    By its form, it is a task in two cases:
+
+    * The last message, or the first of at most two messages, begins with the words of a known front
+      end for a task, or asks for a title of the talk as only programs do.
+    * After the reply, system messages ask for something else than to continue. Only the last system
+      message counts. For a streamed request, all of them count, because a front end's general
+      instructions may follow the request to continue.
 
     >>> said = [{"role": "user", "content": "### Task:\nGenerate a title"}]
     >>> is_task({}, {}, said), is_task({"x-souffleur-task": "tags"}, {}, [])
@@ -324,16 +329,16 @@ def is_task(headers: Headers, body: Mapping[str, Any], messages: Sequence[Any]) 
     asked = asked_at_the_end(messages)
     if not asked or not is_reply(last_said(messages)):
         return False
-    # A quiet prompt comes last, and is not streamed.
+    # A hidden prompt of SillyTavern comes last, and its reply is not streamed.
     meant = asked if body.get("stream") else asked[:1]
     return not any(_GOES_ON.search(one[:HEAD]) for one in meant)
 
 
 def _asks_for_itself(message: Any) -> bool:
-    """Return whether a message is one that a front end writes for itself."""
+    """Return whether a front end wrote a message for a task of its own."""
     text = readable_content(message).strip()
     head = text[:HEAD]
-    ends = f"{text[:SHORT]}\n{text[SHORT:][-SHORT:]}"  # a talk may be quoted between
+    ends = f"{text[:SHORT]}\n{text[SHORT:][-SHORT:]}"  # the middle may quote a talk
     if _TASK.match(head) or (role_of(message) in SYSTEM_ROLES and _MAKER.match(head)):
         return True
     return bool(_LABEL.match(ends)) and all(one.search(ends) for one in _TALK_OR_FORM)

@@ -1,12 +1,12 @@
-"""Threads: to which session a request belongs, and which turn of it is meant.
+"""Threads: find the session and the turn of each request.
 
-A client sends its talk with each request, so these messages are all there is to go by:
+A client sends the whole talk with each request. Only its messages identify the turn:
 
-* What is said after a reply that nobody has gone on from is a new turn.
-* The same words after the same reply are the same turn again, as long as nothing followed it.
-* Other words there, or what goes back further, take the place of what was said before if the talk
-  is certainly the same (`_is_certain`). In doubt they are a new turn, and nothing is undone: a turn
-  too many does no harm, a lost one does.
+* A message after a reply without a next message is a new turn.
+* The same message after the same reply is the same turn again, if no turn followed it.
+* Another message after that reply, or after an earlier reply, replaces the former turn if the talk
+  is certainly the same (`_is_certain`). If this is not certain, the message is a new turn and no
+  turn is undone: an extra turn does no harm, but a lost turn does.
 """
 
 import math
@@ -36,13 +36,13 @@ class OpenTurn:
     joint: str = ""
     """The text between `so_far` and the rest of the reply."""
     rewound: tuple[str, ...] = ()
-    """The ids of the turns that followed it until the talk went back to it."""
+    """The ids of the later turns that are undone, because the user went back to this turn."""
     conversation: str = ""
-    """The conversation that the upstream holds, of which requests have the newest part alone."""
+    """The id of a conversation that the upstream stores. Its requests have only the newest part."""
 
 
 def opened(speaker: Speaker, talk: Talk, session_id: str, turn_id: str) -> OpenTurn:
-    """Return the turn of a talk, for the reply that is asked for."""
+    """Return the turn that the next reply of a talk completes."""
     return OpenTurn(
         user_id=speaker.user_id,
         agent_id=speaker.agent_id,
@@ -55,72 +55,74 @@ def opened(speaker: Speaker, talk: Talk, session_id: str, turn_id: str) -> OpenT
 
 
 MAX_SAME = 50
-"""Replies with the same words that are remembered of a user."""
+"""Maximum number of replies with the same words that are remembered for a user and persona."""
 ALIKE = 0.6
-"""How much of a message stays the same if it was edited; by less, it is another message."""
+"""Minimum similarity, from 0 to 1, of a message and its edited version."""
 EDITED_WITHIN = 3600.0
-"""Seconds in which a message that is alike, or a first one again, is taken for the former."""
+"""Seconds in which a similar message, or the same first message, counts as the former message."""
 COMPARED = 500
-"""Characters of messages that are compared."""
+"""Number of characters of each message that are compared."""
 DISTINCT = 100
-"""Letters, in bytes of UTF-8, of two exchanges or more that no other talk begins with by chance."""
+"""Minimum length of two exchanges, in bytes of UTF-8, that identify a talk. Another talk hardly
+begins with the same long text by chance."""
 
 
 @dataclass
 class _Turn:
-    """A turn, as the latest request for it has it."""
+    """A turn, with the messages of its latest request."""
 
     session_id: str
     id: str
     user: str = ""
     said: Sequence[str] = ()
-    """The messages before it, as `Talk.said`."""
+    """The gists of the messages before the turn, as in `Talk.said`."""
     at: float = 0.0
-    """When it was said, in steady seconds."""
+    """The time of its latest request, in seconds of the steady clock."""
     opens: bool = False
-    """Whether its session began with it, as far as is known."""
+    """Whether it is the first known turn of its session."""
     replies: "list[_Reply]" = field(default_factory=list)
 
     @property
     def later(self) -> "list[_Turn]":
-        """The turns that followed it."""
+        """All turns after this turn."""
         found = [self]
-        for turn in found:  # it grows meanwhile
+        for turn in found:  # the list grows during the loop
             found += (one for reply in turn.replies for one in reply.next)
         return found[1:]
 
 
 @dataclass
 class _Reply:
-    """A reply, from which a talk goes on."""
+    """A reply, after which the talk can continue."""
 
     session_id: str
     said: Sequence[str]
-    """The messages up to it, as `Talk.said`."""
+    """The gists of the messages up to and with the reply, as in `Talk.said`."""
     times: float = 1
-    """How often it was given: so many talks go on from it."""
+    """How often it was given: the maximum number of talks that continue after it."""
     next: list[_Turn] = field(default_factory=list)
-    """The turns that followed it."""
+    """The turns directly after the reply."""
 
 
 class Threads:
-    """Finds sessions and turns of requests, with the help of those before it.
+    """Finds the session and turn of a request from the earlier requests.
 
-    It need not survive a restart: a turn that is no longer known is not taken back.
+    It may lose its data at a restart: a turn that it does not know is never undone.
     """
 
     def __init__(self, steady: Callable[[], float] = time.monotonic) -> None:
-        """`steady` counts seconds and never jumps."""
+        """Take a `steady` clock: it returns seconds and never jumps."""
         self._steady = steady
         self._turns: Latest[tuple[str, str, str, str], _Turn] = Latest()
-        """By user, persona, session and id."""
+        """Turns by user, persona, session and id."""
         self._replies: Latest[tuple[str, str, str], tuple[_Reply, ...]] = Latest()
-        """By user, persona and gist; the latest first."""
+        """Replies by user, persona and gist, the latest first."""
         self._latest: Latest[tuple[str, str, str], _Turn] = Latest()
-        """The latest turn of each session that was named, else the latest that began so."""
+        """The latest turn of each named session, and the latest first turn of each beginning: by
+        user, persona and session id."""
 
     def open(self, speaker: Speaker, talk: Talk) -> OpenTurn:
-        """Return the turn that the reply to a request will complete."""
+        """Return the turn that the reply to this request completes."""
         replies = self._find_replies(speaker, talk) or self._unknown(speaker, talk)
         turn = self._after(speaker, talk, replies) if replies else self._begin(speaker, talk)
         rewound = tuple(later.id for later in turn.later)
@@ -132,7 +134,7 @@ class Threads:
     def close(self, turn: OpenTurn, said: str = "") -> None:
         """Remember the reply of a turn, so that the next request finds it.
 
-        `said` is the latest part of it, which is a message of its own in a group.
+        `said` is the latest part of the reply. In a group, it is a separate message.
         """
         who = (turn.user_id, turn.agent_id)
         here = self._turns.get((*who, turn.session_id, turn.turn_id))
@@ -147,7 +149,7 @@ class Threads:
                 here.replies.append(self._add((*who, words), _Reply(turn.session_id, told)))
 
     def _begin(self, speaker: Speaker, talk: Talk) -> _Turn:
-        """Return the turn of a first message: the former one if nothing was said since."""
+        """Return the turn of a first message: the former turn if the message is repeated."""
         former = self._latest.get(_beginning(speaker, talk))
         if former and self._is_repeated(speaker, talk, former):
             return former
@@ -161,11 +163,11 @@ class Threads:
             return False
         if former.user == talk.user:
             return bool(talk.so_far) or self._is_recent(former)
-        edited = speaker.session_id and former.opens  # else the client may send no history
+        edited = speaker.session_id and former.opens  # otherwise the client may send no history
         return bool(edited) and self._is_recent(former) and _is_alike(former.user, talk.user)
 
     def _after(self, speaker: Speaker, talk: Talk, replies: Sequence[_Reply]) -> _Turn:
-        """Return the turn that is meant after one of these replies, up to which all is the same."""
+        """Return the turn of a request whose talk is the same up to each of these replies."""
         for turn in (turn for reply in replies for turn in reply.next):
             if turn.user == talk.user and not turn.later and not speaker.turn_id:
                 return turn
@@ -173,17 +175,18 @@ class Threads:
         if not free and len(replies) == 1 and self._is_certain(speaker, talk, replies[0]):
             return replies[0].next[0]
         reply = free or replies[0]
-        # A session that is named is the same after a restart: there, the words may be others.
+        # A named session continues after a restart, so the turn's id must not depend on its words:
+        # they may have been edited.
         known_by = talk.said if speaker.session_id else (*talk.said, talk.user)
         turn = self._add_turn(speaker, reply.session_id, digest(known_by))
         reply.next.append(turn)
         return turn
 
     def _is_certain(self, speaker: Speaker, talk: Talk, reply: _Reply) -> bool:
-        """Return whether the same talk can only be the one that went on from a reply already.
+        """Return whether the request certainly belongs to the talk that continued after the reply.
 
-        It is if the client names the session, or if so much was said that no other talk begins so;
-        or if the latest message alone differs, and looks as if it was edited.
+        It does if the client names the session, or if the talk before is long enough (`DISTINCT`).
+        It also does if only the latest message differs, and that message looks like an edit.
         """
         former, *others = reply.next
         if others or speaker.turn_id:
@@ -198,10 +201,10 @@ class Threads:
         return self._steady() - turn.at < EDITED_WITHIN
 
     def _find_replies(self, speaker: Speaker, talk: Talk) -> Sequence[_Reply]:
-        """Return the latest reply of a talk, as far as it is known that all is the same up to it.
+        """Return the known replies that match the latest reply of a talk and all words before it.
 
-        These are several if it was said in several talks; a session that is named is one. Of a
-        client that cuts off the beginning, the talk may be longer than it shows.
+        There are several if several talks have the same words, but at most one in a named session.
+        If a client cuts off the beginning of a talk, the known talk may be longer.
         """
         known = next(self._known(speaker, talk), ())
         same = [one for one in known if one.said == talk.said]
@@ -210,9 +213,9 @@ class Threads:
         return same[:1] if speaker.session_id else same
 
     def _unknown(self, speaker: Speaker, talk: Talk) -> Sequence[_Reply]:
-        """Return the latest reply of a talk that is not known here; empty for a new talk.
+        """Return the latest reply of an unknown talk, as a new reply; empty for a new talk.
 
-        The session is that of the latest reply with the same words.
+        Its session is the named session, or the session of a known reply with the same words.
         """
         found = next((known[0].session_id for known in self._known(speaker, talk) if known), None)
         if talk.is_first and found is None:
@@ -222,7 +225,7 @@ class Threads:
         return [self._add(key, _Reply(session_id, talk.said, times=math.inf))]
 
     def _known(self, speaker: Speaker, talk: Talk) -> Iterator[Sequence[_Reply]]:
-        """Yield the known replies with the words of each reply of a talk, the latest first."""
+        """Yield, for each reply of a talk, the known replies with its words; the latest first."""
         for words in talk.replies:
             known = self._replies.get((speaker.user_id, speaker.agent_id, words)) or ()
             yield [one for one in known if speaker.session_id in (None, one.session_id)]
@@ -232,7 +235,7 @@ class Threads:
         return reply
 
     def _add_turn(self, speaker: Speaker, session_id: str, id: str) -> _Turn:
-        """Return a new turn, with another id if there is one of this."""
+        """Return a new turn, with a random id if `id` is in use."""
         key = (speaker.user_id, speaker.agent_id, session_id)
         id = uuid.uuid4().hex if self._turns.get((*key, id)) else id
         turn = _Turn(session_id, speaker.turn_id or id)
@@ -241,7 +244,7 @@ class Threads:
 
 
 def _derived(talk: Talk) -> str:
-    """Return the id of a session by how its talk begins."""
+    """Return a session id that is derived from the beginning of a talk."""
     return f"talk-{digest([talk.opening, talk.first_words])}"
 
 
@@ -250,30 +253,30 @@ def _beginning(speaker: Speaker, talk: Talk) -> tuple[str, str, str]:
 
 
 def _is_free(speaker: Speaker, reply: _Reply) -> bool:
-    """Return whether a talk goes on from a reply; a session that is named is one talk."""
+    """Return whether one more talk can continue after a reply. A named session is one talk."""
     return len(reply.next) < (1 if speaker.session_id else reply.times)
 
 
 def _is_alike(one: str, other: str) -> bool:
     a, b = one[:COMPARED].casefold(), other[:COMPARED].casefold()
     both = SequenceMatcher(None, a, b, autojunk=False)
-    bounds = both.real_quick_ratio, both.quick_ratio, both.ratio  # each at most the one before
+    bounds = both.real_quick_ratio, both.quick_ratio, both.ratio  # each is at most the former
     return all(bound() >= ALIKE for bound in bounds)
 
 
 class Chains:
-    """Knows the turn of each response; after a restart, a conversation is a new session."""
+    """The turns of responses, by response id. After a restart, a conversation is a new session."""
 
     def __init__(self) -> None:
         self._responses: Latest[str, OpenTurn] = Latest()
-        """The turn of each response, by its id; `so_far` is all that was said."""
+        """The turn of each response, by response id; `so_far` is the whole reply."""
         self._conversations: Latest[tuple[str, str, str], str] = Latest()
-        """The latest response of each conversation, by user, persona and its id."""
+        """The id of the latest response by user, persona and conversation id."""
 
     def follow(self, speaker: Speaker, talk: Talk | None, former: str) -> OpenTurn | None:
-        """Return the turn that follows a former response, or completes it after calls of tools.
+        """Return the turn after a former response, or the same turn if only tool results follow.
 
-        `former` is the response's id. Returns `None` if nobody says anything in it.
+        `former` is the id of that response. Returns `None` for an unknown response without a talk.
         """
         known = self._responses.get(former)
         if known and (known.user_id, known.agent_id) != (speaker.user_id, speaker.agent_id):
@@ -284,13 +287,13 @@ class Chains:
         return opened(speaker, talk, session_id, speaker.turn_id or digest(["after", former]))
 
     def go_on(self, speaker: Speaker, talk: Talk | None, conversation: str) -> OpenTurn | None:
-        """Return the turn that follows the latest response of a conversation, as `follow` does.
+        """Return the turn after the latest response of a conversation, as `follow` does.
 
-        Words said before are new ones here, unless what was replied to them was broken off.
+        Repeated words are a new turn, except if the reply to them was interrupted.
         """
         key = (speaker.user_id, speaker.agent_id, conversation)
         latest = self._conversations.get(key)
-        if latest is None:  # what was said before a restart is not known
+        if latest is None:  # the conversation is new, or from before a restart
             latest = uuid.uuid4().hex
             self._conversations.put(key, latest)
         turn = self.follow(speaker, talk, latest)
@@ -299,7 +302,7 @@ class Chains:
         return turn and replace(turn, conversation=conversation)
 
     def close(self, turn: OpenTurn, response_id: str) -> None:
-        """Remember the response in which a turn was replied to."""
+        """Remember which response has the reply of a turn."""
         self._responses.put(response_id, turn)
         if turn.conversation:
             key = (turn.user_id, turn.agent_id, turn.conversation)

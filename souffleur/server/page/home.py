@@ -1,4 +1,4 @@
-"""The beginning of the page, the questions that wait for a yes, and the figures."""
+"""The first view of the page, the changes that wait for consent, and the figures."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,17 +20,17 @@ from souffleur.server.page.cards import Card, cards_of
 from souffleur.server.tokens import Role
 
 LATEST, CORE = 6, 12
-"""Number of the latest memories, and of the core ones, that are shown first."""
+"""Maximum number of latest memories, and of core memories, in the first view."""
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who is looking at the page."""
+    """The reader of the page."""
 
     role: Role
-    """The rights of their token."""
+    """The rights of the reader's token."""
     user_id: str | None
-    """The user it is of; `None` for an admin, who names one."""
+    """The user of the token; `None` for an admin, who chooses a user."""
     open: bool
     """Whether no token is needed."""
     has_model: bool
@@ -39,44 +39,44 @@ class Caller:
 
 @dataclass(frozen=True)
 class Persona:
-    """A persona that has learned something of the user."""
+    """A persona that has memories of the user."""
 
     agent_id: str
     """The id of the persona."""
     name: str
-    """How it is called."""
+    """The name of the persona."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """The preferences in force: as the user has chosen, else as in the settings."""
+    """The preferences in force: the user's choice, or the settings where the user has no choice."""
 
     memory: bool
-    """Whether there is a memory; if not, nothing is read or stored."""
+    """Whether the memory is on; if not, nothing is read or stored."""
     auto_extract: bool
-    """Whether changes by the judge hold at once; if not, they wait for a yes."""
+    """Whether changes by the judge take effect at once; if not, they wait for consent."""
     show_references: bool
-    """Whether replies come with the memories that they were whispered."""
+    """Whether replies come with the memories in their whisper."""
     incognito: bool
     """Whether every turn is incognito."""
 
 
 @dataclass(frozen=True)
 class Home:
-    """The beginning of a user's page."""
+    """The first view of a user's page."""
 
     user_id: str
-    """Whose page it is."""
+    """The id of the user."""
     title: str
-    """How the user is called."""
+    """The name of the user."""
     timezone: str
     """The user's time zone."""
     language: str | None
     """The user's language; `None` if it is not set."""
     personas: list[Persona]
-    """The personas that have learned something of the user."""
+    """The personas that have memories of the user."""
     portrait: Memory | None
-    """How the user is understood; `None` if there is no portrait yet."""
+    """The portrait of the user; `None` if there is no portrait yet."""
     core: list[Card]
     """The core memories, which are always in mind."""
     latest: list[Card]
@@ -84,27 +84,27 @@ class Home:
     kinds: dict[str, int]
     """The number of memories in force by kind."""
     categories: dict[str, int]
-    """The same by category, episodes included."""
+    """The number of memories in force by category, with episodes."""
     states: dict[str, int]
     """The number of memories in each state, without episodes and portraits."""
     turns: int
     """The number of turns."""
     since: datetime | None
-    """When the first memory there is was learned."""
+    """When the oldest memory was learned; `None` if there is no memory."""
     chosen: Chosen
     """The user's preferences."""
     waiting: int
-    """The number of changes that wait for the user's yes."""
+    """The number of changes that wait for the user's consent."""
 
 
 def caller_of(memory: Souffleur, access: Access) -> Caller:
-    """Return who is looking."""
+    """Return the reader of the page."""
     who = access.who if access.role is Role.USER else None
     return Caller(access.role, who, access.token is None, memory.has_model)
 
 
 async def home_of(memory: Souffleur, user_id: str) -> Home:
-    """Return the beginning of a user's page."""
+    """Return the first view of a user's page."""
     cast, points, now = await memory.cast(), memory.knowledge.memories, memory.clock()
     persona, person = cast.persona(user_id), cast.introduced.people.get(user_id)
     every = Wanted(user_id, now=now)
@@ -134,7 +134,7 @@ async def home_of(memory: Souffleur, user_id: str) -> Home:
 
 
 async def chosen_of(memory: Souffleur, user_id: str) -> Chosen:
-    """Return the preferences of a user."""
+    """Return the preferences in force for a user."""
     wants, usual = await memory.preferences(user_id=user_id), memory.settings
     extract, show = wants.auto_extract, wants.show_references
     return Chosen(
@@ -146,7 +146,7 @@ async def chosen_of(memory: Souffleur, user_id: str) -> Chosen:
 
 
 async def personas_of(memory: Souffleur, user_id: str) -> list[Persona]:
-    """Return the personas that have learned something of a user, by name."""
+    """Return the personas that have memories of a user, sorted by id."""
     cast, found = await memory.cast(), []
     for agent_id in sorted({"default", *cast.introduced.personas}):
         wanted = Wanted(user_id, states=(), agent_id=agent_id)
@@ -162,28 +162,28 @@ async def _count_turns(memory: Souffleur, user_id: str) -> int:
 
 @dataclass(frozen=True)
 class Question:
-    """One change that waits."""
+    """A change that waits for the user's consent."""
 
     id: str
-    """The id of the ledger entry, which `confirm` and `reject` take."""
+    """The id of the ledger entry, for `confirm` and `reject`."""
     op: str
-    """The op that waits: ADD, UPDATE, DELETE, MERGE or CONTRADICT."""
+    """The op of the change: ADD, UPDATE, DELETE, MERGE or CONTRADICT."""
     before: list[str]
-    """The words that would go, as they are now; empty if nothing would."""
+    """The present texts that the change would remove; empty if it would remove no text."""
     after: str
-    """The words that would be remembered; empty if none would."""
+    """The text that the change would store; empty if it would store no text."""
     memory_id: str | None
-    """The memory that waits and can be reworded before; `None` if the change is to others."""
+    """The id of the new memory, which the user can reword; `None` if the change adds no memory."""
     reason: str
-    """Why, in the words of its author."""
+    """The reason, in the words of the change's author."""
     quote: str
-    """The words of the talk on which it rests."""
+    """The words of the talk that are the evidence."""
     agent_id: str
-    """The persona that the user talked with."""
+    """The id of the persona in that talk."""
     at: datetime
-    """When it was proposed."""
+    """When the change was proposed."""
     lapses_at: datetime
-    """When it lapses without an answer."""
+    """When the proposal lapses without an answer."""
 
 
 async def asked(memory: Souffleur, user_id: str) -> list[Question]:
@@ -196,9 +196,9 @@ async def asked(memory: Souffleur, user_id: str) -> list[Question]:
 
 
 def question_of(entry: LedgerEntry, memories: Mapping[str, Memory]) -> Question:
-    """Return the question of a proposal; `memories` are those that it names, by id.
+    """Return the question of a proposal; `memories` are the memories that it names, by id.
 
-    A new memory may have been reworded since it was proposed.
+    The text of a new memory is its present text: the user may have reworded it.
     """
     named = [memories[id] for id in named_ids(entry) if id in memories]
     new = next((one for one in named if one.state is MemoryState.PENDING), None)
@@ -219,7 +219,7 @@ def question_of(entry: LedgerEntry, memories: Mapping[str, Memory]) -> Question:
 
 
 MAX_DUE, MAX_RUNS = 12, 12
-"""Memories and runs that are listed."""
+"""Maximum number of memories, and of runs, in the figures."""
 _RUNS_READ = 10 * MAX_RUNS
 
 
@@ -230,13 +230,13 @@ class RunSeen:
     name: str
     """The name of the run: decay, review, …"""
     began: datetime
-    """When it began."""
+    """When the run began."""
     ended: datetime
-    """When it ended."""
+    """When the run ended."""
     done: dict[str, int]
-    """Its changes by op; empty for users if it was for others as well."""
+    """The number of its changes by op. A user sees it only if the run was for that user alone."""
     error: str
-    """Its first error; for admins, and for users if the run was for them alone."""
+    """Its first error. A user sees it only if the run was for that user alone."""
 
 
 @dataclass(frozen=True)
@@ -244,17 +244,17 @@ class Figures:
     """A user's memories in numbers, the next changes, and the runs."""
 
     due: list[Card]
-    """The memories that change next, the first first."""
+    """The next memories that are due for a change, the earliest first."""
     runs: list[RunSeen]
     """The latest runs, newest first."""
     importance: tuple[int, ...]
-    """The number of memories by value now, in bins of `bin`."""
+    """The number of memories by present value, in bins of the width `bin`."""
     bin: float
     """The width of a bin."""
     due_by_day: tuple[int, ...]
     """The number of memories due in each of the next periods of 24 hours."""
     overdue: int
-    """The number of memories that were due before."""
+    """The number of memories that were due before now."""
     verdicts: dict[str, int]
     """The number of decisions on the user's memories, by op."""
     refusals: dict[str, int]
@@ -264,15 +264,15 @@ class Figures:
     waiting_since: datetime | None
     """When the oldest waiting turn was said."""
     calls: int
-    """Calls of the model so far."""
+    """The number of model calls so far."""
     tokens: int
-    """Tokens of prompts and answers so far."""
+    """The number of tokens of prompts and answers so far."""
     cost: float
-    """Dollars so far."""
+    """The cost so far, in dollars."""
 
 
 async def figures_of(memory: Souffleur, user_id: str, *, admin: bool) -> Figures:
-    """Return a user's memories in numbers: reads all of them."""
+    """Return a user's memories in numbers. Reads all of the user's memories."""
     zone = (await memory.cast()).zone(user_id)
     now = memory.clock()
     found = await measure(memory.knowledge, now, user_id=user_id, max_compared=0, zone=zone)

@@ -1,8 +1,8 @@
-"""Budget: the calls and dollars that models may cost on a day, for all users and for each user.
+"""Budget: the maximum calls and dollars of models on a day, for all users and for each user.
 
-The costs are counted in the store, so that neither a restart nor another process forgets them.
-A call is counted before it is made, its dollars when they are known. Calls never exceed a limit;
-dollars exceed it at most by the calls under way at that moment.
+The costs are counted in the store, so a restart does not lose them, and processes share them.
+A call is counted before it is made, its dollars when they are known. Calls never exceed a limit.
+Dollars may exceed it, but only by the cost of the calls that are running when it is reached.
 """
 
 import asyncio
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 DAY = timedelta(days=1)
 MAX_TALLIES = 10_000
-"""Maximum users whose spending is held in memory; that of others is read again."""
+"""Maximum users whose costs are held in memory; the costs of other users are read again."""
 _NOTHING = 1e-12
-"""Dollars that are left of a sum taken back."""
+"""Maximum dollars that count as zero: subtracting may leave a rounding error."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class DailyLimit:
 
     @property
     def is_set(self) -> bool:
-        """Whether there is any limit."""
+        """Whether calls or dollars have a limit."""
         return self.calls is not None or self.dollars is not None
 
     def reached(self, calls: int, dollars: float) -> str:
-        """Return which limit is reached, as words; empty if none is.
+        """Return the limit that is reached, in words; empty if no limit is reached.
 
         >>> DailyLimit(calls=2).reached(1, 9.0), DailyLimit(calls=2).reached(2, 9.0)
         ('', '2 of 2 calls')
@@ -58,7 +58,7 @@ class DailyLimit:
 
 
 class Budget:
-    """Counts the calls and dollars of each day from midnight UTC, and refuses further calls."""
+    """Counts calls and dollars per day, from midnight UTC; refuses calls above the limits."""
 
     def __init__(
         self,
@@ -68,32 +68,32 @@ class Budget:
         user: DailyLimit,
         clock: Callable[[], datetime],
     ) -> None:
-        """`store` limits all users together, `user` each of them."""
+        """`store` is the limit for all users together, `user` the limit for each user."""
         self._journal = journal
         self._store, self._user = store, user
         self._clock = clock
         self._writer = str(uuid4())
         self._day: datetime | None = None
         self._tallies: dict[str, Spending] = {}
-        """The costs of today, as last read, by user."""
+        """The costs of today by user, as they were last read from the store."""
         self._unwritten: dict[str, tuple[int, float]] = {}
-        """Calls, also those under way, and dollars that are not in the tallies yet."""
+        """By user, the calls (also running calls) and dollars that are not in the tallies yet."""
         self._writing = asyncio.Lock()
         self._refused_on: datetime | None = None
 
     @property
     def is_set(self) -> bool:
-        """Whether anything is limited."""
+        """Whether there is a limit, for all users or for each user."""
         return self._store.is_set or self._user.is_set
 
     @property
     def trouble(self) -> str:
-        """Why nothing may be asked for anybody any more today; empty if something may."""
+        """Why models may not be asked for any user today; empty if they may be asked."""
         return self._trouble(EVERY_USER)
 
     @property
     def summary(self) -> str:
-        """Whose budget is used up, as far as it is known without reading; empty if nobody's."""
+        """Which budgets are used up, as far as known without reading; empty if no budget is."""
         if self.trouble:
             return self.trouble
         poor = sum(bool(self._trouble(user_id)) for user_id in self._tallies if user_id)
@@ -102,7 +102,10 @@ class Budget:
 
     @property
     def used(self) -> dict[str, tuple[float, float]]:
-        """For each unit with a limit, the costs of all users today, as last read, and the limit."""
+        """For calls and dollars that have a limit: today's costs of all users, and the limit.
+
+        The costs are those that were last read.
+        """
         key, limits = EVERY_USER, asdict(self._store)
         known = self._tallies.get(key) if self._day == self._today() else None
         spent = asdict(DailyLimit())
@@ -116,16 +119,19 @@ class Budget:
         }
 
     async def open(self) -> None:
-        """Read the costs of today, so that `trouble` and `used` are known."""
+        """Read the costs of today, which `trouble` and `used` need."""
         if self.is_set:
             await self._open(EVERY_USER)
 
     def trouble_of(self, user_id: str) -> str:
-        """Return why nothing may be asked for a user today, as far as is known without reading."""
+        """Return why models may not be asked for a user today; empty if they may be asked.
+
+        Reads nothing from the store.
+        """
         return self.trouble or self._trouble(user_id)
 
     async def check(self, user_id: str) -> None:
-        """Raise BudgetError if nothing may be asked for a user any more today."""
+        """Raise BudgetError if models may not be asked for a user any more today."""
         if not self.is_set:
             return
         await self._open(user_id)
@@ -135,14 +141,14 @@ class Budget:
             raise BudgetError(why, retryable=False, retry_after=left.total_seconds())
 
     def take_renewal(self) -> bool:
-        """Return whether a day has begun since something was refused; only once."""
+        """Return whether a new day has begun since a call was refused; `True` only once."""
         renewed = self._refused_on is not None and self._refused_on != self._today()
         if renewed:
             self._refused_on = None
         return renewed
 
     def metered(self, chat: Chat) -> Chat:
-        """Return a chat whose calls are counted, and refused once the budget is used up."""
+        """Return a chat that counts its calls, and refuses them when the budget is used up."""
         if not self.is_set:
             return chat
 
@@ -186,7 +192,7 @@ class Budget:
         self._forget_some()
 
     async def _read(self, keys: Sequence[str]) -> None:
-        """Read the costs of today, noted by any process."""
+        """Read the costs of today from the store: those of all processes."""
         for key in keys:
             read = await spending.read(self._journal, self._today(), key)
             known = self._tallies.get(key)
@@ -194,7 +200,7 @@ class Budget:
                 self._tallies[key] = read
 
     async def _write(self, keys: tuple[str, ...]) -> None:
-        """Add unwritten costs to the store; one write may do for several calls."""
+        """Add unwritten costs to the store; a single write may contain several calls."""
         async with self._writing:
             for key in keys:
                 calls, dollars = self._unwritten.get(key, (0, 0.0))
@@ -203,7 +209,7 @@ class Budget:
                 today, by = self._today(), self._writer
                 try:
                     spent = await spending.add(self._journal, today, key, calls, dollars, by=by)
-                except StoreError as error:  # counted in memory meanwhile, and written next time
+                except StoreError as error:  # the costs stay in memory, and are written next time
                     logger.warning("what was spent is not on disk yet: {}", error)
                     return
                 self._tallies[key] = spent

@@ -1,4 +1,4 @@
-"""Health: whether the endpoints answer, turns are judged and stored, and what prevents it."""
+"""Health: whether the endpoints answer, and turns are judged and stored; if not, why."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,10 +23,10 @@ _PROBE = Request((Message("user", "Answer with the single word OK."),), "probe")
 
 @dataclass
 class Replies:
-    """What the proxy has last found of the replies that it passes on."""
+    """The state of the replies that the proxy passes on."""
 
     error: str = ""
-    """Why the latest one was not read, or in part; empty if it was."""
+    """Why the latest reply was not read completely; empty if it was."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class Health:
     """The health of a Souffleur at one moment."""
 
     at: datetime
-    """When it was looked at."""
+    """The moment of the check."""
     endpoint: str
     """`ok`, `failing`, or `none` if no model is configured."""
     judging_error: str
     """Why turns cannot be judged, and since when; empty if they can."""
     embedder_error: str
-    """Why texts cannot be embedded; meanwhile they are found by words alone."""
+    """Why texts cannot be embedded; until they can, searches use words alone. Empty if they can."""
     store_error: str
     """Why turns may not be on disk; empty if they are."""
     waiting: int
@@ -48,23 +48,23 @@ class Health:
     waiting_since: datetime | None
     """When the oldest waiting turn was said."""
     set_aside: int
-    """Number of turns whose answers stayed unusable; `retry` has them judged again."""
+    """Number of turns for which the model gave no usable answer; `retry` judges them again."""
     judged_at: datetime | None
-    """When the latest judgement ended; `None` if there was none yet."""
+    """When the latest judgement ended; `None` if no turn was judged yet."""
     budget_error: str = ""
-    """Whose budget of the day is used up, so that turns wait for the next; empty if nobody's."""
+    """Which budgets are used up, so that turns wait for the next day; empty if no budget is."""
     reply_error: str = ""
-    """Why the latest reply through the proxy was not read, or in part; empty if it was."""
+    """Why the latest reply through the proxy was not read completely; empty if it was."""
 
     @property
     def error(self) -> str:
-        """All errors in one line; empty if there are none."""
+        """All errors in one line; empty if there is no error."""
         others = (self.embedder_error, self.store_error, self.reply_error)
         return joined(self.judging_error, self.budget_error, *others)
 
     @property
     def is_ok(self) -> bool:
-        """Whether a model judges, nothing fails and nothing was set aside."""
+        """Whether a model judges, there is no error, and no turn was set aside."""
         return self.endpoint == "ok" and not self.error and not self.set_aside
 
 
@@ -72,7 +72,7 @@ class Endpoints:
     """A model and an embedder, each behind a breaker. The model may be `None`."""
 
     def __init__(self, chat: Chat | None, judging: Breaker, embedder: "Embedder") -> None:
-        """`chat` is the unguarded chat; elsewhere it is guarded by `judging`."""
+        """`chat` is the chat without the breaker; other code calls it through `judging`."""
         self._chat = chat
         self.judging = judging
         self._embedder = embedder
@@ -84,26 +84,26 @@ class Endpoints:
 
     @property
     def embedding(self) -> Breaker | None:
-        """The breaker of the embedder; `None` if it has none."""
+        """The breaker of the embedder; `None` if the embedder has no breaker."""
         return self._embedder.breaker
 
     @property
     def error(self) -> str:
-        """What is in trouble, since when and why; empty if nothing is."""
+        """Which endpoints fail, since when and why; empty if all work."""
         return "; ".join(breaker.trouble for breaker in self.breakers if breaker.trouble)
 
     @property
     def retry_in(self) -> float:
-        """Seconds until both may be asked; 0 if they may be asked now."""
+        """Seconds until both endpoints may be asked; 0 if they may be asked now."""
         return max(breaker.retry_in for breaker in self.breakers)
 
     def let_try(self) -> None:
-        """Let the next request to each through, however recently one failed."""
+        """Let the next request to each endpoint through, however recently a request failed."""
         for breaker in self.breakers:
             breaker.let_try()
 
     async def probe(self) -> None:
-        """Ask the model for a word. Raises EndpointError if it is in trouble, or misconfigured."""
+        """Ask the model for a word. Raises EndpointError if it fails or its settings are wrong."""
         if self._chat is None:
             return
         self.judging.let_try()
@@ -111,9 +111,9 @@ class Endpoints:
             with self.judging.attempt():
                 await self._chat(_PROBE)
         except AnswerError:
-            return  # it answers
+            return  # the endpoint answers
         except EndpointError as error:
-            if not error.outage:  # nothing can be wrong with this request but the settings
+            if not error.outage:  # this request is valid, so the settings are wrong
                 self.judging.trip(error)
             raise
 
@@ -142,6 +142,6 @@ class Endpoints:
         return True
 
     def _is_known(self, outage: bool) -> bool:
-        """Return whether it is known that an endpoint fails, so that none need be asked."""
+        """Return whether an endpoint is known to fail, so that it need not be asked."""
         failing = [breaker for breaker in self.breakers if breaker.outage]
         return any(outage or breaker.retry_in for breaker in failing)

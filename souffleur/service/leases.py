@@ -1,4 +1,4 @@
-"""Leases: each user is judged by one of several processes at a store."""
+"""Leases: of several processes that share a store, only one judges a user at a time."""
 
 import asyncio
 import contextlib
@@ -28,10 +28,10 @@ RENEWALS = 3
 
 
 class Leases:
-    """Takes the lease of a user for as long as work for the user is done."""
+    """Takes the lease of a user, and keeps it while this process works for the user."""
 
     def __init__(self, knowledge: "KnowledgeBase", *, seconds: float, times: TimeSource) -> None:
-        """A lease that is not renewed for `seconds` is free."""
+        """A lease is free again if it is not renewed for `seconds`."""
         self.holder = str(uuid4())
         self._knowledge = knowledge
         self._period = timedelta(seconds=seconds)
@@ -41,9 +41,9 @@ class Leases:
 
     @asynccontextmanager
     async def claim(self, user_id: str) -> AsyncIterator[bool]:
-        """Hold a user for the work of a model; yields whether this process may work.
+        """Hold the lease of a user while a model works; yields whether this process may work.
 
-        It may not if another process holds the lease, or if the user's memory is off.
+        Yields `False` if another process holds the lease, or if the user's memory is off.
         """
         if not (await self._knowledge.cache.choices.find(user_id)).memory:
             yield False
@@ -53,10 +53,10 @@ class Leases:
 
     @asynccontextmanager
     async def hold(self, user_id: str) -> AsyncIterator[bool]:
-        """Hold the lease of a user; yields whether it is held. Losing it cancels the task.
+        """Hold the lease of a user; yields whether it is held. If it is lost, cancels the task.
 
-        First finishes verdicts that a former holder decided on and did not carry out. A store of
-        one process has no leases: it yields `True`.
+        First carries out the verdicts that an earlier holder left unfinished. A store of one
+        process has no leases: yields `True`.
         """
         if not self._journal.collection.shared:
             yield True
@@ -82,9 +82,9 @@ class Leases:
             yield True
         finally:
             renewing.cancel()
-            with contextlib.suppress(SouffleurError):  # it runs out by itself
+            with contextlib.suppress(SouffleurError):  # the lease runs out by itself
                 await self._journal.leases.change(user_id, lambda one: one.released(lease.fence))
-            with contextlib.suppress(ValueError):  # another context: nothing is set there
+            with contextlib.suppress(ValueError):  # in another context the variable is not set
                 working_under.reset(token)
 
     async def is_elsewhere(self, user_id: str) -> bool:
@@ -95,9 +95,9 @@ class Leases:
         return lease.holder != self.holder and lease.is_held(self._times.now(), self._period)
 
     async def wait_for(self, user_id: str, work: Callable[[], Awaitable[T]]) -> T:
-        """Do work under the lease of a user, as soon as no other process holds it.
+        """Work under the lease of a user, as soon as no other process holds the lease.
 
-        Raises LeaseLostError if another process takes it meanwhile; the work is broken off.
+        If another process takes the lease meanwhile, cancels the work and raises LeaseLostError.
         """
         while True:
             try:
@@ -110,7 +110,7 @@ class Leases:
             await self._times.sleep(self._period.total_seconds() / 30)
 
     def _raise_if_lost(self, user_id: str) -> None:
-        """Raise LeaseLostError if the running task is cancelled for that alone."""
+        """Raise LeaseLostError if the lost lease is the only reason why this task is cancelled."""
         task = asyncio.current_task()
         if task and task in self._cut_off and not task.uncancel():
             self._cut_off.discard(task)
@@ -118,7 +118,7 @@ class Leases:
             raise LeaseLostError(lost) from None
 
     def _end(self, task: asyncio.Task[Any], user_id: str) -> None:
-        """Break off work under a lease that another process has taken."""
+        """Cancel a task because another process has taken its lease."""
         logger.bind(user=user_id).warning("another process judges this user now")
         self._cut_off.add(task)
         task.cancel()

@@ -1,7 +1,7 @@
 """The limit of work at a time: users that are served, and pieces of work that compute.
 
 All work besides the calls of the model holds the event loop for a millisecond at a time. If
-hundreds of answers came at once, all this work would run before the host's own is let in again.
+hundreds of answers came at once, all their work would run before the host's own work.
 """
 
 import asyncio
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from souffleur.agents.model.chat import Chat, Reply, Request
 
 COMPUTING = 2
-"""Pieces of work that compute at a time, if store and embedder are in this process."""
+"""Maximum pieces of work that compute at a time, if store and embedder are in this process."""
 COMPUTING_REMOTELY = 16
-"""The same if one of the two is a server, whose answers are awaited."""
+"""The same if the store or the embedder is a server, as work then waits for its answers."""
 
 
 @dataclass
 class _Place:
-    """A place among those who compute; the subtasks of a piece of work share the object."""
+    """The right to compute; the subtasks of a piece of work share it."""
 
     free: asyncio.Semaphore
     held: bool = True
@@ -30,19 +30,19 @@ _place: ContextVar[_Place] = ContextVar("place")
 
 
 class Limit:
-    """Limits how many users are served at a time, and how many of them compute at a time."""
+    """Limits how many users are served at a time, and how much of that work computes."""
 
     def __init__(self, served: int = 8, computing: int = COMPUTING) -> None:
         self.served = served
-        """Maximum users at the same time."""
+        """Maximum users served at the same time."""
         self._computing = computing
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @asynccontextmanager
     async def work(self) -> AsyncIterator[None]:
-        """Wait until there is room for a piece of work, which is done within this context."""
+        """Wait until there is room for a piece of work; do the work within this context."""
         loop = asyncio.get_running_loop()
-        if loop is not self._loop:  # a former loop, and all its tasks, are gone
+        if loop is not self._loop:  # an earlier loop has ended, with all its tasks
             self._loop = loop
             self._users = asyncio.Semaphore(self.served)
             self._free = asyncio.Semaphore(self._computing)
@@ -59,7 +59,7 @@ class Limit:
 
     @staticmethod
     def lend(chat: Chat) -> Chat:
-        """Return a chat whose caller lets others compute until the model has answered."""
+        """Return a chat whose caller lets other work compute until the model has answered."""
 
         async def asked(request: Request) -> Reply:
             place = _place.get(None)

@@ -1,4 +1,4 @@
-"""The outbox: takes turns at once, and writes them to a server in threads, in order per user.
+"""The outbox: takes turns at once, and writes them to a server in threads, each user's in order.
 
 A turn is on this machine's disk until the server has it. So it survives a crash of this process
 and an outage of the server, and no caller waits for the server.
@@ -26,11 +26,11 @@ from souffleur.knowledge.turn import Turn
 from souffleur.telemetry.log_lines import describe, trace_bug
 
 COMPACT_BYTES = 1 << 20
-"""Size from which the lines of turns that have arrived are dropped while others wait."""
+"""Bytes of the file above which the lines of arrived turns are dropped while other turns wait."""
 
 
 class Spool:
-    """The file of this process. Every method may be called from any thread."""
+    """The file of turns that this process writes. Its methods may be called from any thread."""
 
     def __init__(self, folder: Path, *, power_safe: bool) -> None:
         """Create the file when the first turn comes; `power_safe` syncs each turn to the disk."""
@@ -41,7 +41,7 @@ class Spool:
         self._lines: dict[int, str] = {}
         """The lines of turns that have not arrived."""
         self._taken: list[IO[str]] = []
-        """Files that processes have left behind, locked."""
+        """Files of processes that have ended; this process holds their locks."""
         self._torn = False
         """Whether the last line may be half written."""
         self._alone = Lock()
@@ -59,7 +59,7 @@ class Spool:
             return number
 
     def drop(self, number: int) -> None:
-        """Note that a turn has arrived; when all have, the file is emptied."""
+        """Note that a turn has arrived; when all turns have arrived, the file is emptied."""
         with self._alone:
             if self._lines.pop(number, None) is None or self._file is None:
                 return
@@ -71,11 +71,11 @@ class Spool:
                 else:
                     self._file.write(json.dumps({"arrived": number}) + "\n")
                     self._file.flush()
-            except OSError as error:  # at worst it is delivered twice, and found to be there
+            except OSError as error:  # at worst the turn is sent again: the store skips it
                 logger.warning("the spool could not be shortened: {}", error)
 
     def take_up(self) -> list[Turn]:
-        """Return the turns left by processes that are gone, the oldest file first."""
+        """Return the turns that processes left before they ended, the oldest file first."""
         turns: list[Turn] = []
         for path in sorted(self._folder.glob("*.jsonl"), key=_age):
             try:
@@ -84,7 +84,7 @@ class Spool:
                 continue
             try:
                 portalocker.lock(file, portalocker.LOCK_EX | portalocker.LOCK_NB)
-            except portalocker.LockException:  # its process lives, or another one takes it up
+            except portalocker.LockException:  # its process runs, or another process reads the file
                 file.close()
                 continue
             self._taken.append(file)
@@ -99,7 +99,7 @@ class Spool:
         self._taken = []
 
     def close(self) -> None:
-        """Close the file, and delete it if every turn has arrived; unlock the files taken up."""
+        """Close the file, and delete it if every turn has arrived; unlock the files of others."""
         with self._alone:
             for taken in self._taken:
                 taken.close()
@@ -124,18 +124,18 @@ class Spool:
             except (portalocker.LockException, FileNotFoundError):
                 file.close()
                 continue
-            if path.exists():  # else a process that took it for one left behind has deleted it
+            if path.exists():  # before the lock, another process may have taken and deleted it
                 return file
             file.close()
 
     def _compact(self, old: IO[str]) -> None:
-        """Go on in a new file with the turns that wait; until it is whole, the old one stays."""
+        """Move the waiting turns to a new file; delete the old file when the new is complete."""
         new = self._create()
         try:
             self._write(new, "".join(self._lines.values()))
         except OSError:
             Path(new.name).unlink(missing_ok=True)
-            with suppress(OSError):  # what is in its buffer cannot be written either
+            with suppress(OSError):  # its buffer cannot be written either
                 new.close()
             raise
         self._file = new
@@ -150,7 +150,7 @@ class Spool:
 
 
 def read_turns(lines: Iterator[str] | IO[str]) -> list[Turn]:
-    r"""Return the turns of a file that have not arrived, without a line that a crash cut off.
+    r"""Return the turns of a file that have not arrived; skips a line that a crash cut off.
 
     >>> read_turns(iter(['{"number": 1, "turn": "{}"}\n', '{"arrived": 1}\n', '{"num']))
     []
@@ -188,26 +188,26 @@ Task = Callable[[], object]
 
 
 class Outbox:
-    """Delivers turns, and tasks after them. Every method may be called from any thread."""
+    """Delivers turns, and runs tasks after them. Its methods may be called from any thread."""
 
     def __init__(self, spool: Spool, record: Callable[[Turn], Turn | None]) -> None:
-        """`record` writes a turn to the store; `None` means that it was there."""
+        """`record` writes a turn to the store; it returns `None` if the turn was stored before."""
         self._spool = spool
         self._record = record
         self._queues: dict[str, deque[Task]] = {}
-        """The tasks of each user, in order; the first is under way or has failed."""
+        """The tasks of each user, in order; the first task is running or has failed."""
         self._failed: set[str] = set()
         self._unsafe: set[object] = set()
-        """A mark for each turn under way that is in memory only."""
+        """A mark for each undelivered turn that is in memory only."""
         self._closing = False
         self._changed = Condition()
         self._threads = ThreadPoolExecutor(MAX_DELIVERIES, "souffleur-outbox")
         self.error = ""
-        """Why the latest delivery failed; empty if it did not."""
+        """Why the latest delivery failed; empty if it succeeded."""
 
     @property
     def waiting(self) -> int:
-        """The number of turns, and ends of sessions, that the store does not have yet."""
+        """The number of turns and ends of sessions that are not in the store yet."""
         with self._changed:
             return sum(map(len, self._queues.values()))
 
@@ -217,13 +217,13 @@ class Outbox:
         return len(self._unsafe)
 
     def put(self, turn: Turn, arrived: Callable[[Turn], object]) -> str:
-        """Take a turn; return why it is in memory only, empty if it is on the disk.
+        """Take a turn; return why it is in memory only, or an empty text if it is on the disk.
 
-        `arrived` is called in a thread if the turn is new to the store. Raises StoreError if it is
-        closed.
+        `arrived` is called in a thread if the turn is new to the store. Raises StoreError if the
+        outbox is closed.
         """
         mark = object()
-        with self._changed:  # so that the file has the order of the queue
+        with self._changed:  # so that the file and the queue have the same order
             self._check_open()
             try:
                 number, why = self._spool.add(turn), ""
@@ -243,16 +243,16 @@ class Outbox:
         return why
 
     def then(self, user_id: str, task: Task) -> None:
-        """Do a task in a thread as soon as all earlier turns of this user have arrived.
+        """Run a task in a thread as soon as all earlier turns of this user have arrived.
 
-        Raises StoreError if it is closed.
+        Raises StoreError if the outbox is closed.
         """
         with self._changed:
             self._check_open()
             self._enqueue(user_id, task)
 
     def take_up(self, arrived: Callable[[Turn], object]) -> int:
-        """Take the turns left by processes that are gone; return their number."""
+        """Take the turns that processes left before they ended; return their number."""
         left = self._spool.take_up()
         safe = [not self.put(turn, arrived) for turn in left]
         if all(safe):
@@ -269,9 +269,9 @@ class Outbox:
                 self._threads.submit(self._deliver, user_id)
 
     def settle(self, seconds: float | None = None, user_id: str | None = None) -> bool:
-        """Wait until everything (of a user) has arrived or failed; return whether it arrived.
+        """Wait until all turns (of a user) have arrived or failed; return whether all arrived.
 
-        Blocks this thread, for `seconds` at most.
+        Blocks this thread, for a maximum of `seconds`.
         """
         end = None if seconds is None else time.monotonic() + seconds
         with self._changed:
@@ -283,7 +283,7 @@ class Outbox:
             return True
 
     def close(self) -> None:
-        """Take and deliver nothing more; the next start delivers the turns on the disk."""
+        """Stop taking and delivering turns; the next start delivers the turns on the disk."""
         with self._changed:
             self._closing = True
         self._threads.shutdown(wait=True, cancel_futures=True)
@@ -303,7 +303,7 @@ class Outbox:
             self._threads.submit(self._deliver, user_id)
 
     def _deliver(self, user_id: str) -> None:
-        """Do the tasks of a user until all are done or one fails."""
+        """Run the tasks of a user until all are done or a task fails."""
         queue = self._queues[user_id]
         while not self._closing:
             try:

@@ -1,4 +1,4 @@
-"""The queue: which user is served next, when, and when a failure is tried again."""
+"""The queue: which user is served next and when, and when failed work is tried again."""
 
 import asyncio
 import time
@@ -34,17 +34,17 @@ from souffleur.service.limit import Limit
 from souffleur.telemetry.log_lines import describe, trace_bug
 
 MAX_QUEUED_USERS = 10_000
-"""Users of a backlog that are queued in memory; the others are read from the journal later."""
+"""Maximum waiting users in memory; the other waiting users are read from the journal later."""
 MIN_RETRY_PAUSE = 1.0
-"""Minimum seconds before another attempt for a user who waits for an endpoint, or for an episode or
-portrait, whatever the settings and the clock are."""
+"""Minimum seconds before another attempt, if a user waits for an endpoint, an episode or a
+portrait; it holds whatever the settings and the clock are."""
 MAX_STALL_PAUSE = 300.0
 """Maximum seconds between two attempts for a user who waits for an endpoint or the store."""
 
 Claim = Callable[[str], AbstractAsyncContextManager[bool]]
-"""Holds a user during work for the user; yields whether this process may work."""
+"""Holds the lease of a user during work for the user; yields whether this process may work."""
 Summarise = Callable[[str], Awaitable[float | None]]
-"""Writes a user's episodes and portraits; returns the seconds until it should be called again."""
+"""Writes a user's episodes and portraits; returns the seconds until the next call, or `None`."""
 Sleep = Callable[[float], Awaitable[None]]
 
 
@@ -55,20 +55,20 @@ class Stall:
     times: int
     """Number of failures in a row."""
     ready_at: float
-    """The steady second from which it may be tried again."""
+    """The steady second from which on the work may be tried again."""
 
 
 @asynccontextmanager
 async def _claim_all(user_id: str) -> AsyncIterator[bool]:
-    """Claim every user: this process works alone."""
+    """Claim every user, as this process works alone."""
     yield True
 
 
 class Queue:
-    """Serves users with waiting work in turn: one call each, then the next user.
+    """Serves the users with waiting work in rotation: a single call, then the next user.
 
-    Turns are judged first; when no turn is due, the user's talk is summarised. Users whose endpoint
-    or store fails are tried one at a time, the longest waiting first.
+    Turns are judged first; when no turn is due, the user's talk is summarised. Stalled users (their
+    endpoint or store fails) are tried one at a time, the longest waiting first.
     """
 
     def __init__(
@@ -88,10 +88,10 @@ class Queue:
         sleep: Sleep = asyncio.sleep,
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`finish` carries out a user's verdicts that are only in the ledger after a store outage.
+        """After a store outage, `finish` carries out a user's verdicts that are only in the ledger.
 
-        `every` and `most` are those of `DueTurns`, `queued` is the maximum number of users of a
-        backlog in memory. `steady` counts seconds and never jumps; `sleep` waits for seconds.
+        For `every` and `most` see `DueTurns`; `queued` is the maximum number of waiting users in
+        memory. `steady` counts seconds and never jumps; `sleep` waits for seconds.
         """
         self._summarise = summarise
         self._journal = journal
@@ -109,45 +109,45 @@ class Queue:
         self._stalled: dict[str, Stall] = {}
         """Users whose endpoint or store fails, the longest waiting first."""
         self._forced: set[str] = set()
-        """Users all of whose turns are judged, whatever the cadence."""
+        """Users whose turns are all judged now, even if they are not due."""
         self._woken: set[str] = set()
-        """Users that were woken since their waiting turns were last read."""
+        """Users who were woken since their waiting turns were last read."""
         self._judged: set[str] = set()
         """Users whose waiting turns, as last read, are all judged."""
         self._unfinished: set[str] = set()
-        """Users during whose work the store went out of reach."""
+        """Users whose work was interrupted because the store was out of reach."""
         self._is_poor = False
         """Whether turns wait for the budget of another day; `resume` tries them again."""
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Work in the running event loop from now on; a former loop, and its tasks, are gone."""
+        """Work in the running event loop from now on; an earlier loop and its tasks have ended."""
         self._waiting: dict[str, None] = {}
-        """Users that wait, in order; a user comes last again after each call."""
+        """Waiting users, in order; after each call, a user is the last again."""
         self._unread: int | None = None
-        """The turn from which on waiting users are not in the queue yet; `None` if all are."""
+        """The first turn whose user is not in the queue yet; `None` if all users are in it."""
         self._reading: asyncio.Task[None] | None = None
         """Reads more waiting users into the queue."""
         self._tasks: dict[str, asyncio.Task[SouffleurError | None]] = {}
         self._again: set[str] = set()
-        """Users that were woken while a task serves them."""
+        """Users who were woken while a task serves them."""
         self._resting = 0
         """Number of tasks that pause before another attempt."""
         self._awaited: dict[str, asyncio.Future[SouffleurError | None]] = {}
         self._later: dict[str, asyncio.TimerHandle] = {}
         self._halts = WeakValueDictionary[str, asyncio.Lock]()
         self._trying: asyncio.Task[None] | None = None
-        """Tries stalled users while there are any."""
+        """Tries stalled users until no user is stalled."""
         self._hurry = asyncio.Event()
         self._closing = False
 
     @property
     def is_stalled(self) -> bool:
-        """Whether any user's turns wait for an endpoint or the store, or for another day."""
+        """Whether turns wait for an endpoint, for the store, or for the budget of another day."""
         return bool(self._stalled) or self._is_poor
 
     def wake(self, user_id: str) -> None:
-        """Put a user into the queue, unless somebody has halted it. Call it in the event loop."""
+        """Put a user into the queue, unless the user is halted. Call it in the event loop."""
         self._woken.add(user_id)
         if (halt := self._halts.get(user_id)) and halt.locked():
             return
@@ -160,7 +160,7 @@ class Queue:
     def wake_found(self, new: Iterable[str], again: Iterable[str]) -> None:
         """Serve users for whom work was found in the store, unless they are stalled here.
 
-        Those for whom the work is not `new` are served if nothing is under way or planned here.
+        A user of `again`, whose work is not new, is served only if nothing runs or is planned here.
         """
         busy = self._tasks.keys() | self._later.keys()
         for user_id in (*new, *(id for id in again if id not in busy)):
@@ -179,17 +179,17 @@ class Queue:
         await self._read_on()
         for user_id in await self._sessions.users_waiting():
             self.wake(user_id)
-        self.wake_stalled()  # their turns may have been judged before the store went
+        self.wake_stalled()  # their turns may have been judged before the store failed
 
     def hurry(self) -> None:
-        """Cut short every pause after a failure: a caller waits, or an endpoint was repaired."""
+        """End every pause after a failure: a caller waits, or an endpoint was repaired."""
         self._hurry.set()
         self._hurry = asyncio.Event()
 
     async def judge_now(self, user_id: str) -> None:
-        """Judge all waiting turns of this user, whatever the cadence, and wait for it.
+        """Judge all waiting turns of this user, even if they are not due, and wait for the end.
 
-        Raises EndpointError, EmbedderError or StoreError if one prevents it.
+        Raises the EndpointError, EmbedderError or StoreError that prevents it.
         """
         self._forced.add(user_id)
         if error := await self._served(user_id):
@@ -207,7 +207,7 @@ class Queue:
         return True
 
     async def finish(self, seconds: float) -> bool:
-        """Work on for half of these seconds; then begin no call, and wait for those under way.
+        """Work on for half of these seconds; then begin no call, and wait for the running calls.
 
         Returns whether all work is done; the rest waits in the journal.
         """
@@ -220,9 +220,10 @@ class Queue:
 
     @asynccontextmanager
     async def halted(self, user_id: str) -> AsyncIterator[None]:
-        """Break off the work of a user, and begin none within: one at a time, others wait.
+        """Cancel the work of a user, and begin no work for the user within this context.
 
-        `wake` resumes the waiting work afterwards.
+        If several callers halt a user, they wait for each other. Afterwards, `wake` resumes the
+        waiting work.
         """
         halt = self._halts.setdefault(user_id, asyncio.Lock())
         async with halt:
@@ -247,7 +248,7 @@ class Queue:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _begin_no_more(self) -> None:
-        """Begin nothing more."""
+        """Begin no further work."""
         self._closing = True
         for user_id in self._waiting:
             self._answer_awaiting(user_id, None)
@@ -257,7 +258,7 @@ class Queue:
     def _begin(self) -> None:
         """Begin to serve the first users of the queue, as far as there is room."""
         loop = asyncio.get_running_loop()
-        # A task that pauses lets another work; not without end, as each is a task.
+        # While a task pauses, another may work; their number is limited, as each is a task.
         room = self._limit.served + min(self._resting, self._limit.served)
         while self._waiting and len(self._tasks) < room and not self._closing:
             user_id = next(iter(self._waiting))
@@ -289,7 +290,7 @@ class Queue:
         return [*self._tasks.values(), *([self._reading] if self._reading else [])]
 
     async def _served(self, user_id: str) -> SouffleurError | None:
-        """Serve a user until nothing is left to do; return the error that prevented it."""
+        """Serve a user until no work is left; return the error that prevented it, if any."""
         self.wake(user_id)
         loop = asyncio.get_running_loop()
         served = self._awaited.setdefault(user_id, loop.create_future())
@@ -309,14 +310,14 @@ class Queue:
                 if mine:
                     await self._do_next(user_id, forced)
             self._stalled.pop(user_id, None)
-        except BudgetError as error:  # the turns wait in the journal, and no user in memory
+        except BudgetError as error:  # the turns wait in the journal; no user waits in memory
             self._stalled.pop(user_id, None)
             self._is_poor = True
             return error
         except (EndpointError, EmbedderError, StoreError) as error:
             self._stall(user_id, error)
             return error
-        except Exception as error:  # noqa: BLE001  the worker's edge: whatever it was, talk goes on
+        except Exception as error:  # noqa: BLE001  the worker's edge: after any error, it goes on
             self._stalled.pop(user_id, None)
             bound = logger.bind(user=user_id)
             bound.error("work was broken off: {}", describe(error))
@@ -339,13 +340,13 @@ class Queue:
             self._later[user_id] = loop.call_later(pause, self._wake_due, user_id)
 
     def _is_all_judged(self, user_id: str) -> bool:
-        """Return whether all waiting turns were just judged, and nobody woke the user since."""
+        """Return whether all waiting turns were just judged, and the user was not woken since."""
         judged = user_id in self._judged
         self._judged.discard(user_id)
         return judged and user_id not in self._woken and not self._closing
 
     async def _judge_next(self, user_id: str, forced: bool) -> bool:
-        """Attempt the first due turns; return whether any turn is due. Raises a lasting outage."""
+        """Try to judge the first due turns; return whether a turn is due. Raises a long outage."""
         outages = 0
         while True:
             try:
@@ -410,7 +411,7 @@ class Queue:
         asked = error.retry_after if isinstance(error, EndpointError) else None
         usual = self._retries.wait(max(times, 1), MAX_STALL_PAUSE)
         pause = min(max(usual, asked or 0.0, MIN_RETRY_PAUSE), MAX_STALL_PAUSE)
-        # At the end: another user tries next, in case this one's request is the cause.
+        # At the end, so that another user is tried next: this user's request may be the cause.
         self._stalled[user_id] = Stall(times, self._steady() + pause)
         logger.bind(user=user_id).warning("turns wait: {}", error)
         if self._trying is None or self._trying.done():
@@ -429,7 +430,7 @@ class Queue:
 
 
 def may_pass(error: EndpointError | EmbedderError | StoreError) -> bool:
-    """Return whether to try again soon: it may pass by itself, and failing takes little time."""
+    """Return whether to try again soon: the error may pass, and a failure takes little time."""
     return isinstance(error, StoreError) or (
         not error.slow and not (isinstance(error, EndpointError) and not error.retryable)
     )

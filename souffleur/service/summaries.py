@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
 
 MAX_SUMMARY_PAUSE = 3600.0
-"""Maximum seconds between two attempts; it never gives up, but tries ever less often."""
+"""Maximum seconds between two attempts; attempts never end, but their pauses grow."""
 PORTRAIT_PAUSE = 86_400.0
-"""Seconds between two attempts at a portrait; meanwhile the former portrait is used."""
+"""Seconds between two attempts at a portrait; meanwhile the earlier portrait is used."""
 REWRITE_SECONDS = 60.0
-"""Seconds that a model has to rewrite episodes and portraits, when something is forgotten."""
+"""Maximum seconds for a model to rewrite episodes and portraits after a forgetting."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class PortraitSources:
     """The material for the next version of a user's portrait in one sphere."""
 
     former: Memory | None
-    """The version in force, or else the latest version in any state."""
+    """The version in force; if there is none, the latest version in any state."""
     versions: int
-    """The highest number of a version so far."""
+    """The highest version number so far."""
     status: PortraitStatus
     episodes: list[Memory]
     """The episodes since the portrait was written, oldest first."""
@@ -50,12 +50,12 @@ class DuePortrait:
 
     @property
     def sphere(self) -> str:
-        """The sphere in which it is kept."""
+        """The sphere in which the portrait is kept."""
         return self.status.sphere
 
 
 class Summaries:
-    """Writes episodes of a user's waiting segments, then the portraits that are due."""
+    """Writes an episode for each waiting segment of a user, then the portraits that are due."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Summaries:
         pause: float,
         clock: Callable[[], datetime],
     ) -> None:
-        """`pause` is in seconds; it doubles with each failure."""
+        """`pause` is the time before another attempt in seconds; it doubles with each failure."""
         self._knowledge = knowledge
         self._summarizer = summarizer
         self._profile_writer = profile_writer
@@ -74,9 +74,9 @@ class Summaries:
         self._clock = clock
 
     async def run(self, user_id: str) -> float | None:
-        """Write what is due; return the seconds until the next retry, or `None`.
+        """Write the due episodes and portraits; return the seconds until the next retry, or `None`.
 
-        Raises an outage of an endpoint or the store: then all of it waits.
+        Raises the error if an endpoint or the store fails: then all of them wait.
         """
         waiting = await self._knowledge.current.sessions.waiting_segments(user_id)
         pauses = [await self._summarise(segment) for segment in waiting]
@@ -88,8 +88,8 @@ class Summaries:
     async def due(self, user_id: str) -> list[DuePortrait]:
         """Return the portraits of a user that must be written now, by sphere.
 
-        There may be one in the common sphere, and one in that of each persona that knows only its
-        own. Episodes and portraits are read once for all of them.
+        The common sphere may have a portrait, and so may the sphere of each persona that reads only
+        its own. Episodes and portraits are read once for all spheres.
         """
         knowledge = self._knowledge.current
         episodes = await knowledge.list(user_id, category=Category.EPISODE)
@@ -106,7 +106,7 @@ class Summaries:
     async def write_portrait(self, user_id: str, why: str, sphere: str = COMMON) -> Memory:
         """Write a new portrait in a sphere, due or not.
 
-        Raises NotFoundError if nothing is known of the user, and the errors of asking the model.
+        Raises NotFoundError if nothing is known of the user, and the errors of the model.
         """
         sessions = self._knowledge.sessions
         sources, now = await self._read_sources(user_id, sphere), self._clock()
@@ -125,10 +125,10 @@ class Summaries:
         return portrait
 
     async def rewrite(self, user_id: str, portraits: Memories) -> None:
-        """Write episodes and these portraits anew, after words were cut from them. Never raises."""
+        """Rewrite episodes and these portraits after words were cut from them. Never raises."""
         try:
             if not (await self._knowledge.choices.find(user_id)).memory:
-                return  # no model reads of this user; waiting episodes are written once it is on
+                return  # no model may read of this user; episodes wait until the memory is on
             async with asyncio.timeout(REWRITE_SECONDS):
                 await self.run(user_id)
                 for one in portraits:
@@ -206,7 +206,7 @@ class Summaries:
 
     def _left(self, retry_at: datetime | None, longest: float = MAX_SUMMARY_PAUSE) -> float | None:
         left = (retry_at - self._clock()).total_seconds() if retry_at else 0.0
-        # No pause is longer: this was noted by a clock that was ahead.
+        # A longer pause is impossible: a clock that was ahead has noted it.
         return left if 0 < left <= longest else None
 
     def _wait(self, tries: int) -> float:
@@ -222,7 +222,7 @@ def select_sources(
     """
     sphere, until = status.sphere, status.until
     versions = [one for one in portraits if knows(sphere, one.sphere)]
-    # Of a version that was taken back, the former is in force again.
+    # If a version was taken back, the version before it is in force again.
     in_force = [one for one in versions if one.state in {MemoryState.ACTIVE, MemoryState.PENDING}]
     known = [one for one in episodes if knows(sphere, one.sphere)]
     return PortraitSources(

@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 ROUND_SECONDS = 60.0
 """Seconds between two rounds of upkeep."""
 EXPIRY_INTERVAL = timedelta(hours=1)
-"""The pause between two deletions of expired words, which no read path returns anyway."""
+"""Time between two deletions of expired words; nothing returns these words in between."""
 MAX_CLOCK_JUMP = timedelta(days=1)
-"""A clock that differs by this much from the seconds that passed was set, maybe wrongly."""
+"""If the clock and the steady seconds differ by this much, the clock was set, maybe wrongly."""
 POLL_SECONDS = 1.0
 """Minimum seconds between two polls."""
 POLL_SHARE = 0.1
-"""Share of the time that polling may take as the queue grows; the pause is a lease at most."""
+"""Maximum share of the time that polling takes; the maximum pause is the period of a lease."""
 
 
 class Upkeep:
-    """Ends silent sessions, embeds raw turns, lets words expire, embeds a store anew.
+    """Ends silent sessions, embeds raw turns, deletes expired words, embeds a store anew.
 
-    Each round first calls `retry`, which writes late turns and resumes turns without a budget.
+    Each round first calls `retry`, which writes late turns and resumes turns that had no budget.
     """
 
     def __init__(
@@ -49,7 +49,8 @@ class Upkeep:
     ) -> None:
         """`wake` is called with each user whose session has ended.
 
-        Of several processes, only the one that leads does the rounds; without a `leader`, this one.
+        If several processes share a store, only the leading process does the rounds. Without a
+        `leader`, this process does them.
         """
         self._knowledge = knowledge
         self._rule = rule
@@ -61,11 +62,11 @@ class Upkeep:
         self._seen: tuple[datetime, float] | None = None
         """The clock and the steady seconds at the latest round."""
         self._trusted_from = 0.0
-        """The steady second from which the clock is trusted again."""
+        """The steady second from which on the clock is trusted again."""
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Work in the running event loop until `stop` is called."""
+        """Do rounds in the running event loop until `stop` is called."""
         loop = asyncio.get_running_loop()
         self._tasks = [loop.create_task(self._embed_anew()), loop.create_task(self._keep_going())]
 
@@ -77,7 +78,7 @@ class Upkeep:
         self._tasks = []
 
     async def give_up_lead(self) -> None:
-        """Let another process lead at once."""
+        """Give up the lead, so that another process can lead at once."""
         if self._leader:
             with suppress(StoreError):  # the lease runs out by itself
                 await self._leader.release()
@@ -95,7 +96,7 @@ class Upkeep:
                 await sessions.expire(now, self._knowledge.raw_days)
 
     def _believes(self, now: datetime) -> bool:
-        """Return whether words may expire by this clock; they may not for a day after it jumped."""
+        """Return whether to let words expire by this clock: not for a day after it jumped."""
         steady, seen = self._times.steady(), self._seen
         self._seen = (now, steady)
         if seen is not None:
@@ -106,7 +107,7 @@ class Upkeep:
         return steady >= self._trusted_from
 
     async def _embed_anew(self) -> None:
-        """Embed the memories that lost their vectors, however often that fails."""
+        """Embed the memories that lost their vectors; tries again until it succeeds."""
         while True:
             try:
                 if count := await self._knowledge.embed_anew():
@@ -131,7 +132,7 @@ class Upkeep:
 
 
 class Polling:
-    """Finds users with work that other processes of the store have recorded or left undone."""
+    """Finds users with work that other processes have written to the store, or left undone."""
 
     def __init__(
         self,
@@ -142,9 +143,9 @@ class Polling:
         times: "TimeSource",
         first: Callable[[], object],
     ) -> None:
-        """`period` is that of the leases; `first` is called before each poll.
+        """`period` is the period of the leases; `first` is called before each poll.
 
-        Without a `queue`, nothing is judged here: it only calls `first`.
+        Without a `queue`, this process judges nothing, and a poll wakes nobody.
         """
         self._knowledge = knowledge
         self._queue = queue
@@ -152,7 +153,7 @@ class Polling:
         self._times = times
         self._first = first
         self._seen: dict[str, tuple[int, float]] = {}
-        """For each user with work, the number of `find_work` at the latest wake, and its second."""
+        """For each user with work: the number from `find_work` and the second of the last wake."""
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -167,7 +168,7 @@ class Polling:
             self._task = None
 
     async def poll(self) -> None:
-        """Wake the users with new work, and the others every third of a lease's period."""
+        """Wake the users with new work, and the other users every third of a lease's period."""
         self._first()
         found, now = await self.find_work(), self._times.steady()
         known = {id: self._seen[id] for id in found if id in self._seen}
@@ -203,7 +204,7 @@ class Polling:
                 logger.log(level, "what waits could not be read: {}", error)
                 failed = True
             took = self._times.steady() - begun
-            # A poll that failed may have taken as long as the server may: it tells nothing about
-            # the size of the queue.
+            # The time of a failed poll says nothing about the size of the queue: it may have
+            # waited for the server.
             usual = 0.0 if failed else min(took / POLL_SHARE, self._period.total_seconds())
             await self._times.sleep(max(POLL_SECONDS, usual))

@@ -1,1 +1,1 @@
-"""What asks a model: the agents and their answers."""
+"""The agents, which ask a model, and the types of their answers."""

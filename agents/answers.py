@@ -1,4 +1,4 @@
-"""Reads a model's text: a whole and valid answer, or an AnswerError.
+"""Reads a model's text: returns a complete and valid answer, or raises AnswerError.
 
 An answer is one JSON object. Models too small for JSON may use the line protocol:
 
@@ -6,7 +6,7 @@ An answer is one JSON object. Models too small for JSON may use the line protoco
       quote: 我对花生过敏
     [BOOST:m2]
 
-Brackets and colons may be full-width, upper and lower case are the same.
+Brackets and colons may be full-width; upper and lower case mean the same.
 """
 
 import json
@@ -26,14 +26,14 @@ from souffleur.knowledge.text.thinking import without_thinking
 T = TypeVar("T", bound=BaseModel)
 
 MAX_ANSWER_LENGTH = 65_536
-"""Characters of an answer; a longer one comes from a runaway model and is not read."""
+"""Maximum characters of an answer; a longer text comes from a runaway model and is not read."""
 
 _MAX_FAULTS = 8
 """Maximum number of faults listed in one message."""
 
 _FENCE = re.compile(r"\A```\w*+\s*+(.*)```\Z", re.DOTALL)
 _OBJECT = re.compile(r'(?:\[\s*+)?\{\s*+"')
-"""Where an object begins, or a list of them."""
+"""The start of an object, or of a list of objects."""
 _STRING_OR_COMMA = re.compile(r'("(?:[^"\\]|\\.?)*+"?)|,(?=\s*+[}\]])', re.DOTALL)
 _ESCAPES = re.compile(r"((?:\\u[0-9a-fA-F]{4})++)|\\.", re.DOTALL)
 
@@ -41,8 +41,8 @@ _ESCAPES = re.compile(r"((?:\\u[0-9a-fA-F]{4})++)|\\.", re.DOTALL)
 def read_answer(text: str, answer: type[T], *, lines: bool) -> T:
     """Return the answer in a model's text, without thoughts, fences and prose around it.
 
-    `lines`: the line protocol is accepted if there is no JSON. Raises AnswerError if the answer is
-    far too long, cut off, there are two, or it is not of the type; nothing of it is salvaged.
+    With `lines`, the line protocol is accepted if there is no JSON. Raises AnswerError if the text
+    is far too long or cut off, holds two answers, or does not fit the type. No part is used then.
     """
     if len(text) > MAX_ANSWER_LENGTH:
         raise AnswerError(
@@ -76,7 +76,7 @@ def _whole(escapes: re.Match[str]) -> str:
 
 def _data(text: str, lines: bool) -> Any:
     bare = _bare(text)
-    # Whole JSON is tried first: what stands in its strings is not ours to take away.
+    # Whole JSON is tried first, as text inside its strings must stay as it is.
     for candidate in (text.strip(), bare):
         if isinstance(whole := _json(candidate), dict | list):
             return whole
@@ -106,7 +106,7 @@ def _bare(text: str) -> str:
     start = _OBJECT.search(text)
     end = _end(text, start.start()) if start else None
     around = text[: start.start()] + text[end:] if start and end else text
-    # Marks in the strings of an answer are words of it.
+    # Marks inside the strings of an answer are part of its text.
     said = text.strip() if without_thinking(around) is around else without_thinking(text)
     fenced = _FENCE.match(said)
     return fenced[1].rstrip() if fenced else said
@@ -143,7 +143,7 @@ def _end(text: str, start: int) -> int | None:
 
 
 def _json(text: str) -> object:
-    """Return the JSON value; `None` if the text is not a whole one."""
+    """Return the JSON value; `None` if the text is incomplete or no JSON."""
     try:
         return from_json(text, allow_inf_nan=False)
     except ValueError:
@@ -198,7 +198,7 @@ def _options(expected: object) -> str:
 
 
 def _path(detail: ErrorDetails, data: object) -> str:
-    """Return the path as the model wrote it, without pydantic's names for a union's members."""
+    """Return the path as the model wrote it, without pydantic's names for union members."""
     path: list[str] = []
     node = data
     last = len(detail["loc"]) - 1
@@ -240,10 +240,10 @@ importance: low, medium or high
 entities: names, separated by commas
 since: 2026-01-31
 until: 2026-12-31"""
-"""Text added to the prompt if an endpoint takes no `response_format`."""
+"""Instruction added to the prompt if an endpoint accepts no `response_format`."""
 
 SPECIAL = "\nspecial: none, health, belief, politics or sex"
-"""Line added to it where operations name the special category that they tell."""
+"""Line added to the instruction if operations must name their special category."""
 
 _SUBJECT: dict[str, Any] = {"kind": "fact", "importance": "medium"}
 _FIELDS: dict[str, dict[str, Any]] = {
@@ -264,7 +264,7 @@ _FIELDS: dict[str, dict[str, Any]] = {
     "DELETE": dict.fromkeys(("id", "reason", "quote"), ""),
     "SKIP": {"reason": ""},
 }
-"""The fields of each operation, and their values if the model gives none."""
+"""The fields of each operation, and their values if the model leaves them out."""
 
 _HEAD = re.compile(r"^[\s*•-]*+(?:\d{1,2}[.)][\s*]*+)?[\[［【]([^\]］】]{1,300})[\]］】](.*)$")
 _NAME = re.compile(
@@ -299,7 +299,7 @@ def parse_lines(text: str) -> dict[str, Any] | None:
 
 def _operation(line: str) -> dict[str, Any] | None:
     head = _HEAD.match(line)
-    # NFKC makes full-width letters, digits and colons plain ones.
+    # NFKC turns full-width letters, digits and colons into plain characters.
     name = head and _NAME.match(unicodedata.normalize("NFKC", head[1]))
     if not head or not name:
         return None

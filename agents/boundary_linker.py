@@ -1,6 +1,6 @@
-"""BoundaryLinker: links boundaries with the memories that they speak of, in whatever words.
+"""BoundaryLinker: links boundaries with the memories that they are about, in any words.
 
-One task (see `task`).
+The agent is one task (see `task`).
 """
 
 from collections import Counter
@@ -54,11 +54,11 @@ class BoundaryLinker:
     async def run(
         self, task: BoundaryTask, *, now: datetime, dry_run: bool = False
     ) -> list[LedgerEntry]:
-        """Link boundaries with the memories that they speak of; return ledger entries.
+        """Link boundaries with the memories that they are about; return the ledger entries.
 
-        A memory that was changed while the model thought is left out. Raises EndpointError or
-        AnswerError if there was no usable answer, ValueError if the memories are of several users;
-        then nothing has changed.
+        Skips memories that changed during the call. Raises EndpointError or AnswerError if there
+        was no usable answer, ValueError if the memories are of several users; nothing has changed
+        then.
         """
         asked = (*task.boundaries, *task.memories)
         if len({memory.user_id for memory in asked}) != 1:
@@ -120,7 +120,7 @@ def _faults(answer: BoundariesAnswer, boundaries: Shown, shown: Shown) -> str:
 def _guards(
     answer: BoundariesAnswer, boundaries: Shown, shown: Shown, current: Mapping[str, Memory]
 ) -> Iterator[Guard]:
-    """Yield the operation for each boundary that was not changed meanwhile."""
+    """Yield the operation for each boundary that did not change during the call."""
     judged = [memory for memory in shown.values() if _is_unchanged(memory, current)]
     for named in answer.boundaries:
         boundary = boundaries[named.id]
@@ -130,7 +130,7 @@ def _guards(
 
 
 def _is_unchanged(memory: Memory, current: Mapping[str, Memory]) -> bool:
-    """Return whether a memory is active and in the words that were judged."""
+    """Return whether a memory is active and still has the words that were judged."""
     return memory.id in current and current[memory.id].content == memory.content
 
 

@@ -1,4 +1,4 @@
-"""Writes turns, the talk before them and the known memories into a question."""
+"""Writes the parts of a question: turns, earlier messages and known memories."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -47,12 +47,12 @@ class Persona:
 
     @property
     def called(self) -> tuple[str, ...]:
-        """All current and former names of the two."""
+        """All current and former names of the user and the persona."""
         return (self.user, self.assistant, *self.former_users, *self.former_assistants)
 
 
 def persona_of(usual: Persona, person: Person | None, card: PersonaCard | None) -> Persona:
-    """Return the names, zone and language to use: as introduced, otherwise as usual.
+    """Return the names, zone and language: as introduced, or else the usual values.
 
     >>> from datetime import UTC
     >>> ann = Person(user_id="ann", title="Ann", since=datetime(2026, 1, 3, tzinfo=UTC))
@@ -70,7 +70,7 @@ def persona_of(usual: Persona, person: Person | None, card: PersonaCard | None) 
 
 
 def formerly(persona: Persona, language: str) -> str:
-    """Return the former names of the two, one line each; empty if there are none."""
+    """Return the former names of user and persona, a line for each; empty if there are none."""
     both = (
         (persona.user, persona.former_users),
         (persona.assistant, persona.former_assistants),
@@ -96,7 +96,7 @@ def clock(moment: datetime, zone: ZoneInfo, language: str) -> str:
 def list_known(
     memories: Sequence[Memory], whispered: set[str], zone: ZoneInfo, language: str
 ) -> str:
-    """List memories, one per line: handle, a star if it was whispered, kind, date and content."""
+    """List memories, a line for each: handle, a star if whispered, kind, date and content."""
     lines = []
     for handle, memory in by_handle(memories).items():
         star = "*" if memory.id in whispered else ""
@@ -107,13 +107,13 @@ def list_known(
 
 
 def talk(messages: Sequence[Said], persona: Persona, language: str) -> str:
-    """Render messages as a dialogue, one paragraph each."""
+    """Render messages as a dialogue, a paragraph for each."""
     lines = [_message(said, persona, language) for said in messages]
     return "\n".join(lines) or NONE[language]
 
 
 def turns_to_judge(turns: Sequence[Turn], persona: Persona, language: str) -> str:
-    """Render the turns, with the time of each if there are several."""
+    """Render the turns; if there are several, each with its time."""
     parts = []
     for turn in turns:
         head = f"[{clock(turn.at, persona.zone, language)}]\n" if len(turns) > 1 else ""
@@ -122,7 +122,7 @@ def turns_to_judge(turns: Sequence[Turn], persona: Persona, language: str) -> st
 
 
 def list_pairs(near: Mapping[int, Memory], verdict: Verdict, shown: Sequence[Memory]) -> str:
-    """List each memory to be added beside the known one that is nearly the same."""
+    """List each memory to be added, with the known memory that is nearly the same."""
     handles = {memory.id: handle for handle, memory in by_handle(shown).items()}
     lines = []
     for index, memory in near.items():

@@ -1,6 +1,6 @@
-"""ConflictResolver: of two memories that cannot both be true now, ends the one that is over.
+"""ConflictResolver: compares two memories that cannot both be true, and ends the outdated memory.
 
-One task (see `task`).
+The agent is one task (see `task`).
 """
 
 from collections import Counter
@@ -67,12 +67,12 @@ class RulingAnswer(BaseModel):
     pairs: Many[PairAnswer]
 
     def of(self, handle: str) -> PairAnswer:
-        """Return the judgement of the first memory and this one; requires no `faults`."""
+        """Return the judgement of the first memory and this memory; requires no `faults`."""
         return next(said for said in self.pairs if handle in said.pair)
 
 
 def list_rivals(shown: Shown, zone: ZoneInfo) -> str:
-    """List each memory on a line, and the quotation that it rests on below it."""
+    """List each memory on a line, and its quotation on the line below."""
     lines = []
     for handle, memory in shown.items():
         created, start = memory.created_at.astimezone(zone), memory.valid_from
@@ -86,12 +86,12 @@ def list_rivals(shown: Shown, zone: ZoneInfo) -> str:
 
 
 def list_asked(shown: Shown) -> str:
-    """List the pairs to judge, one per line."""
+    """List the pairs to judge, a line for each."""
     return "\n".join(f"- {FIRST}, {handle}" for handle in shown if handle != FIRST)
 
 
 def faults(answer: RulingAnswer, shown: Shown) -> str:
-    """Return what makes the answer unusable, one fault per line; empty if nothing does."""
+    """Return the faults that make the answer unusable, a line for each; empty if it is usable."""
     asked = [frozenset((FIRST, handle)) for handle in shown if handle != FIRST]
     times = Counter(frozenset(said.pair) for said in answer.pairs)
     found = [f"pair {_named(pair)}: is not asked for" for pair in times if pair not in asked]
@@ -108,8 +108,8 @@ def faults(answer: RulingAnswer, shown: Shown) -> str:
 def to_op(said: PairAnswer, pair: Shown, now: datetime, zone: ZoneInfo) -> Op:
     """Return the operation for the answer on a pair.
 
-    The model names what holds; code settles it only if that is the later or the better grounded
-    of the two, and neither a core nor a confirmed memory would end.
+    The model names the memory that is true now. Code ends the other memory only if the named memory
+    is later or better grounded, and the other is neither core nor confirmed.
     """
     if said.exclude == "no":
         return Skip(reason=said.reason)
@@ -129,7 +129,7 @@ def to_op(said: PairAnswer, pair: Shown, now: datetime, zone: ZoneInfo) -> Op:
 
 
 def may_end(memory: Memory, other: Memory) -> bool:
-    """Return whether a memory may end in favour of one that a model considers true now."""
+    """Return whether a memory may end in favour of a memory that a model considers true now."""
     if memory.category is Category.CORE or memory.verified:
         return False
     return _age(other) > _age(memory) or grounding(other) > grounding(memory)
@@ -161,19 +161,20 @@ class ConflictResolver:
     ) -> list[LedgerEntry]:
         """Judge a memory and its conflict set in one call; return the ledger entry of each pair.
 
-        A CONTRADICT if the two exclude each other, a SKIP if they do not; no entry if a memory was
-        reworded or ended meanwhile. Pairs that were ruled on before, in the same words, are not
-        asked about again, even if that was undone: their former entries come first. The usage of
-        the call is the `cost` of the first new entry.
+        The entry is a CONTRADICT if the two exclude each other, otherwise a SKIP. There is no entry
+        if a memory was reworded or ended during the call. Pairs that were judged before in the same
+        words are not judged again, even if that entry was undone: their former entries come first.
+        The usage of the call is the `cost` of the first new entry.
+
         Raises EndpointError or AnswerError if there was no usable answer, ValueError if the
-        memories are of several users or personas; then nothing has changed.
+        memories belong to several users or personas; nothing has changed then.
         """
         one, knowledge = rivals.memory, self.context.knowledge
         everyone = (one, *rivals.others)
         if len({(memory.user_id, memory.agent_id, memory.sphere) for memory in everyone}) != 1:
             raise ValueError("rivals are of one user and one persona: see `find_conflict_sets`")
         ids = [conflict_entry_id(one, other) for other in rivals.others]
-        decided = await knowledge.settled_entries(ids)  # also finishes after a crash
+        decided = await knowledge.settled_entries(ids)  # also finishes verdicts after a crash
         ruled = {outcome.verdict_id for outcome in decided}
         left = [other for other in rivals.others if conflict_verdict_id(one, other) not in ruled]
         current = await _as_they_are(knowledge, by_handle((one, *left)))
@@ -193,9 +194,9 @@ class ConflictResolver:
         now: datetime,
         dry_run: bool,
     ) -> list[LedgerEntry]:
-        """Rule on each pair as it is now; not if a memory was reworded or ended meanwhile.
+        """Apply the verdict on each pair; skips a pair if a memory was reworded or ended meanwhile.
 
-        Each pair has its own verdict, since one memory may exclude several.
+        Each pair has its own verdict, since a memory may exclude several others.
         """
         signed = answered.signed(ActorKind.ARBITER, brief.stamp)
         outcomes: list[LedgerEntry] = []
@@ -241,7 +242,7 @@ def _task(brief: Brief, shown: Shown, now: datetime) -> Task[RulingAnswer]:
 
 
 async def _as_they_are(knowledge: KnowledgeBase, shown: Shown) -> dict[str, Memory]:
-    """Return the present versions of these memories that are active and in the same words."""
+    """Return the current versions of these memories that are active and have the same words."""
     memories = list(shown.values())
     ids = [memory.id for memory in memories]
     current = {memory.id: memory for memory in await knowledge.get_many(memories[0].user_id, ids)}

@@ -1,6 +1,6 @@
-"""Consolidator: makes fewer memories of old, little-used ones and of expiring episodes.
+"""Consolidator: merges old, little-used memories and expiring episodes into fewer memories.
 
-One task (see `task`); an answer that loses a detail or invents one is unusable.
+The agent is one task (see `task`). An answer that loses or invents a detail is unusable.
 """
 
 import re
@@ -38,12 +38,12 @@ from souffleur.knowledge.text.plain import is_blank, single_line
 from souffleur.prompts import render
 
 MAX_MERGED = 3
-"""Maximum number of memories that a group may become."""
+"""Maximum number of memories that are made from a group."""
 MAX_MERGED_LENGTH = 600
 """Maximum characters of a merged memory."""
 
 _STAMP = re.compile(r"\A\[\d{4}-\d\d-\d\d \d\d:\d\d\]\s*+")
-"""The time stamp before an episode, which its links and evidence keep."""
+"""The time stamp before an episode; its links and evidence keep it."""
 
 
 class Merged(BaseModel):
@@ -73,7 +73,7 @@ class MergingAnswer(BaseModel):
 
     @property
     def taken(self) -> set[str]:
-        """The handles of all memories that are merged; the rest stays."""
+        """The handles of all memories that are merged; the other memories stay."""
         return {handle for one in self.merged for handle in one.sources}
 
 
@@ -88,9 +88,9 @@ def list_memories(shown: Shown, zone: ZoneInfo) -> str:
 
 
 def faults(answer: MergingAnswer, shown: Shown, withheld: AbstractSet[Group] = NEVER_KEPT) -> str:
-    """Return what makes the answer unusable, one fault per line; empty if nothing does.
+    """Return the faults that make the answer unusable, a line for each; empty if it is usable.
 
-    It may hold no sensitive data of the `withheld` groups.
+    The answer may hold no sensitive data of the `withheld` groups.
     """
     found = _handle_faults(answer, shown)
     if len(answer.merged) > MAX_MERGED:
@@ -111,10 +111,10 @@ def faults(answer: MergingAnswer, shown: Shown, withheld: AbstractSet[Group] = N
 
 
 def unfaithful(answer: MergingAnswer, shown: Shown, zone: ZoneInfo, known: str = "") -> str:
-    """Return names, numbers and dates that the merging lost or invented, one per line.
+    """Return names, numbers and dates that the merging lost or invented, a line for each.
 
-    A detail of another merged memory, or of one that stays, is not lost. `known` holds the names of
-    the two, which may come and go. The answer must be free of `faults`.
+    A detail is not lost if another merged memory or a remaining memory has it. `known` holds the
+    names of user and persona, which may be added or left out. The answer must be free of `faults`.
     """
     names = tuple(dict.fromkeys(name for memory in shown.values() for name in memory.entities))
     stays = [_material(memory) for handle, memory in shown.items() if handle not in answer.taken]
@@ -132,7 +132,7 @@ def unfaithful(answer: MergingAnswer, shown: Shown, zone: ZoneInfo, known: str =
 
 
 def to_ops(answer: MergingAnswer, shown: Shown, now: datetime, policy: Policy) -> tuple[Op, ...]:
-    """Return the operations for an answer; a SKIP if everything is left as it is."""
+    """Return the operations for an answer; a SKIP if all memories stay as they are."""
     merges = [
         _merge(one, [shown[handle] for handle in one.sources], answer.reason, now, policy)
         for one in answer.merged
@@ -149,15 +149,15 @@ def _merge(
         "content": one.text,
         "importance": _importance(sources, now, policy),
     }
-    if any(memory.category is Category.EPISODE for memory in sources):  # no talk, and no end
+    if any(memory.category is Category.EPISODE for memory in sources):  # no episode, no expiry
         fields |= {"category": Category.FACT, "kind": Kind.MOMENT}
     return Merge(**fields)
 
 
 def _importance(sources: Sequence[Memory], now: datetime, policy: Policy) -> float | None:
-    """Return the initial value of the merged memory; `None` means the value of the best.
+    """Return the initial value of the merged memory; `None` means the value of the best source.
 
-    Old memories have faded: with their value it would be due for review the day it is written.
+    Old memories have faded: with their value, the new memory would be due for review at once.
     """
     least = policy.initial[Importance.LOW]
     best = max(decay.effective(memory, now, policy) for memory in sources)
@@ -199,13 +199,14 @@ class Consolidator:
     async def run(
         self, group: Sequence[Memory], *, now: datetime, dry_run: bool = False
     ) -> list[LedgerEntry]:
-        """Make fewer memories of a group that `grouping.find_groups` found; return ledger entries.
+        """Merge a group from `grouping.find_groups` into fewer memories; return ledger entries.
 
-        A SKIP if the model prefers to leave all as they are; no entry if a memory was changed or
-        used meanwhile. A group that was decided on before, in the same words, costs no call, even
-        if that was undone.
+        The entry is a SKIP if the model leaves all memories as they are. There is no entry if a
+        memory was changed or used during the call. A group that was judged before in the same words
+        needs no call, even if that entry was undone.
+
         Raises EndpointError or AnswerError if there was no usable answer, ValueError if the
-        memories are of several users or personas; then nothing has changed.
+        memories belong to several users or personas; nothing has changed then.
         """
         if len({(memory.user_id, memory.agent_id, memory.sphere) for memory in group}) != 1:
             raise ValueError("a group is of one user and one persona: see `grouping.find_groups`")
@@ -252,7 +253,7 @@ class Consolidator:
 
 
 def consolidation_id(group: Sequence[Memory]) -> str:
-    """Return the id of the verdict on these memories in their present words, in any order."""
+    """Return the id of the verdict on these memories in their current words, in any order."""
     worded = sorted((memory.id, fingerprint(memory.content)) for memory in group)
     return derive_id("consolidate", *(part for pair in worded for part in pair))
 

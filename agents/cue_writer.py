@@ -1,6 +1,6 @@
 """CueWriter: gives memories cues, the situations in which they should come to mind.
 
-One task (see `task`).
+The agent is one task (see `task`).
 """
 
 from collections.abc import Sequence
@@ -51,11 +51,11 @@ class CueWriter:
     async def run(
         self, memories: Sequence[Memory], *, now: datetime, dry_run: bool = False
     ) -> list[LedgerEntry]:
-        """Give cues to at most some 25 memories of one user and persona; return ledger entries.
+        """Give cues to at most about 25 memories of one user and persona; return ledger entries.
 
-        A memory that was changed while the model thought gets none. Raises EndpointError or
-        AnswerError if there was no usable answer, ValueError if the memories are of several users
-        or personas; then nothing has changed.
+        Skips memories that changed during the call. Raises EndpointError or AnswerError if there
+        was no usable answer, ValueError if the memories belong to several users or personas;
+        nothing has changed then.
         """
         if len({(memory.user_id, memory.agent_id, memory.sphere) for memory in memories}) != 1:
             raise ValueError("memories that are given cues together are of one user and persona")

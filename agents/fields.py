@@ -1,4 +1,4 @@
-"""Fields that several answers share: a model's value is made to fit, or refused."""
+"""Fields that several answers share: each adapts a model's value, or refuses it."""
 
 import re
 from calendar import monthrange
@@ -15,7 +15,7 @@ from souffleur.knowledge.privacy.secrets import find_secret
 from souffleur.knowledge.text.plain import is_blank, single_line
 
 Shown = Mapping[str, Memory]
-"""Memories by the handles under which the model saw them."""
+"""Memories by the handles that the model saw."""
 
 
 def by_handle(memories: Iterable[Memory], letter: str = "m") -> dict[str, Memory]:
@@ -26,9 +26,9 @@ def by_handle(memories: Iterable[Memory], letter: str = "m") -> dict[str, Memory
 T = TypeVar("T")
 
 MAX_QUOTE_LENGTH = 2000
-"""Maximum characters of a quotation; a longer one takes seconds to find in what was said."""
+"""Maximum characters of a quotation; finding a longer quotation in the messages takes seconds."""
 MAX_REMARK_LENGTH = 1000
-"""Characters of a model's reasoning; it is kept in the ledger, cut to this."""
+"""Maximum characters of a model's reasoning that the ledger keeps; longer texts are cut."""
 MAX_NAME_LENGTH = 100
 """Maximum characters of a name or topic; longer ones are dropped."""
 MAX_NAMES = 20
@@ -36,9 +36,9 @@ MAX_CUE_LENGTH = 80
 """Maximum characters of a cue; longer ones are dropped."""
 MAX_CUES = 5
 MAX_ECHO_LENGTH = 2000
-"""Characters kept of an answer that was too long to be read."""
+"""Maximum characters that are kept of an answer that was too long to be read."""
 YEARS = range(1900, 2200)
-"""Calendar years in which a memory may become or cease to be true."""
+"""Calendar years in which a memory may become true or cease to be true."""
 
 _MAX_HANDLE_LENGTH = 40
 _MONTH = re.compile(r"\d{4}-\d\d")
@@ -60,7 +60,7 @@ def shorten(text: str, limit: int) -> str:
 
 
 def starts(day: str | None, zone: ZoneInfo) -> datetime | None:
-    """Return when a day begins, or a month or year if no more was said.
+    """Return when a day begins; for a date without a day or month, when that month or year begins.
 
     >>> starts("2026-03", ZoneInfo("UTC")).isoformat(), starts(None, ZoneInfo("UTC"))
     ('2026-03-01T00:00:00+00:00', None)
@@ -73,7 +73,7 @@ def starts(day: str | None, zone: ZoneInfo) -> datetime | None:
 
 
 def last_day(day: str, zone: ZoneInfo) -> datetime | None:
-    """Return the day itself, or the last of the month or year if no more was said.
+    """Return the day; for a date without a day or month, the last day of that month or year.
 
     >>> [str(last_day(day, ZoneInfo("UTC")).date()) for day in ("2026-02", "2026")]
     ['2026-02-28', '2026-12-31']
@@ -122,7 +122,7 @@ def _handle(value: Any) -> Any:
 
 
 def _written_out(day: str) -> str:
-    """Return a date that begins with the year, as ISO 8601 writes it; anything else as it is.
+    """Return a date that begins with the year in ISO 8601; returns any other text unchanged.
 
     >>> _written_out("2026/3/16"), _written_out("2026年3月"), _written_out("03/16/2026")
     ('2026-03-16', '2026-03', '03/16/2026')
@@ -151,7 +151,7 @@ def _until(value: str | None) -> str | None:
 
 
 def _never(day: str) -> bool:
-    """Return whether a model means that something has no end: 9999-12-31, 10000-01-01, 9999."""
+    """Return whether a date stands for "no end": 9999-12-31, 10000-01-01, 9999."""
     try:
         start = starts(day, ZoneInfo("UTC"))
         year = start.year if start else 0
@@ -170,21 +170,22 @@ def _or_nothing(value: Any) -> Any:
 
 
 Many = Annotated[list[T], BeforeValidator(_or_none_of_it)]
-"""A list, which may be null where it is empty."""
+"""A list; null means an empty list."""
 Quote = Annotated[str, AfterValidator(_quote)]
-"""A quotation of what somebody said."""
+"""A quotation of a message."""
 Remark = Annotated[str, BeforeValidator(_or_nothing), AfterValidator(_remark)]
-"""A model's reasoning, cut to `MAX_REMARK_LENGTH`; null means that there is none."""
+"""A model's reasoning, cut to `MAX_REMARK_LENGTH`; null means no reasoning."""
 Note = Annotated[str | None, AfterValidator(_note)]
 """A remark that may be left out; `None` if it is blank."""
 Names = Annotated[Many[str], AfterValidator(_names)]
 """Names or topics; unusable ones are left out."""
 Cues = Annotated[Many[str], AfterValidator(_cues)]
-"""Situations in which a memory should come to mind; unusable ones, and those that hold a secret,
-are left out: a memory is not refused for its cues."""
+"""Situations in which a memory should come to mind. Unusable cues and cues with a secret are
+left out, as cues are no reason to refuse a memory.
+"""
 Handle = Annotated[str, BeforeValidator(_handle)]
-"""The handle of one of the memories that were shown."""
+"""The handle of a memory that was shown."""
 Since = Annotated[str | None, AfterValidator(_since)]
-"""A day, month or year from which something holds."""
+"""A day, month or year from which a memory is true."""
 Until = Annotated[str | None, AfterValidator(_until)]
-"""A day, month or year until which something holds; `None` even for a year that means no end."""
+"""A day, month or year until which a memory is true; `None` also for a year that means no end."""

@@ -1,4 +1,4 @@
-"""ForgettingJudge: decides which lines tell of something forgotten that they share words with."""
+"""ForgettingJudge: decides whether lines with words of a forgotten subject are about it."""
 
 import asyncio
 from collections import Counter
@@ -17,11 +17,11 @@ from souffleur.knowledge.text.plain import clip, single_line
 from souffleur.prompts import render, spoken_in, written_in
 
 LINES_PER_CALL = 30
-"""Maximum lines that one call is asked about."""
+"""Maximum lines in one call."""
 MAX_LINE = 300
-"""Characters of a line that are shown."""
+"""Maximum characters of a line that the model sees."""
 SECONDS = 30.0
-"""Seconds that whoever forgets waits for the answer; without it, all lines stay hidden."""
+"""Maximum seconds that a forgetting waits for the answer; without it, all lines stay hidden."""
 
 
 class JudgedLine(BaseModel):
@@ -43,15 +43,15 @@ class ToldAnswer(BaseModel):
 
 
 class ForgettingJudge:
-    """Asks about up to 30 lines in a call, in the user's language, and makes all calls at once."""
+    """Asks about up to 30 lines in a call, in the user's language; all calls run at once."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
     async def judge(self, doubt: Doubt) -> Sequence[bool] | None:
-        """Return for each line whether it tells of what was forgotten.
+        """Return for each line whether it tells of the forgotten subject.
 
-        Returns `None` if no usable answer was given in time, or if no model may read of this user.
+        Returns `None` if no usable answer came in time, or if no model may read this user's data.
         """
         if not (await self._context.knowledge.choices.find(doubt.user_id)).memory:
             return None

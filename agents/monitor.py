@@ -1,7 +1,7 @@
 """KnowledgeMonitor: judges after each turn which memories change, and changes them.
 
-One task (see `task`); an answer goes back once if it is unusable, nearly known, not said, or too
-long.
+The agent is one task (see `task`). An answer is sent back once if it is unusable, or if its content
+is nearly known, was not said, or is too long.
 """
 
 import asyncio
@@ -42,23 +42,24 @@ from souffleur.knowledge.turn import Turn, verdict_id
 from souffleur.prompts import render
 
 MOST_SHOWN = 24
-"""Known memories in a prompt: the whispered, the related, then those a change could make stale."""
+"""Maximum known memories in a prompt: whispered, related, then any that a change could outdate."""
 EARLIER_SHOWN = 6
-"""Messages before the turns that stand in a prompt, for reference."""
+"""Maximum messages before the turns that a prompt shows for reference."""
 MANY_TURNS = 10
-"""Turns in one call from which the judge is told that the limit of ops is for each of them."""
+"""Number of turns in a call from which the prompt says that the limit of ops is per turn."""
 MOST_LIKELY = 3
-"""Memories that a judge may name as needed next."""
+"""Maximum memories that a judge may name as needed next."""
 LONG = 100
-"""Words, or characters where a script sets no spaces, from above which a content goes back once.
-Else a memory to which every turn adds a detail grows without end."""
+"""Maximum words of a content (characters in scripts without spaces) before it is sent back once.
+Otherwise a memory to which every turn adds a detail grows without end.
+"""
 PASSING_KINDS = frozenset({Kind.MOMENT, Kind.PROMISE, Kind.CONTEXT, Kind.EXPERIENCE})
-"""Kinds that tell what was: a move makes the old address wrong, not the farewell party."""
+"""Kinds about past events: a move makes the old address wrong, not the farewell party."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """An answer of the judge, and the ledger entries that it became."""
+    """An answer of the judge, and its ledger entries."""
 
     answer: MonitorAnswer
     outcomes: list[LedgerEntry]
@@ -66,12 +67,12 @@ class Judged:
 
 @dataclass(frozen=True)
 class Exchange:
-    """The turns to judge, the talk before them, and the memories that are shown to the judge."""
+    """The turns to judge, the messages before them, and the memories that the judge sees."""
 
     turns: Sequence[Turn]
-    """At least one; all of one user, persona and session."""
+    """The turns, at least one; all of the same user, persona and session."""
     earlier: Sequence[Said]
-    """The messages before, as far as the window of the talk holds them."""
+    """The messages before the turns, as far as the window holds them."""
     shown: list[Memory]
     """Known memories, in the order of their handles m1, m2, …"""
     brief: Brief
@@ -96,8 +97,7 @@ class KnowledgeMonitor:
     async def run(self, turns: Sequence[Turn], earlier: Sequence[Said] = ()) -> Judged:
         """Judge consecutive turns of one session in one call, and apply the verdict.
 
-        Raises EndpointError or AnswerError if there was no usable answer; then nothing has
-        changed.
+        Raises EndpointError or AnswerError if there was no usable answer; nothing has changed then.
         """
         context, knowledge = self.context, self.context.knowledge
         spoken = "\n".join(turn.user or turn.assistant for turn in turns)
@@ -144,9 +144,9 @@ def question(exchange: Exchange) -> str:
 
 
 async def _doubt(knowledge: KnowledgeBase, exchange: Exchange, answer: MonitorAnswer) -> str:
-    """Return the message about an answer that is nearly known, not said, or too long.
+    """Return the message about content that is nearly known, was not said, or is too long.
 
-    Memories that are nearly the same are added to those that are shown.
+    Adds near-duplicate memories to the memories that are shown.
     """
     verdict = to_verdict(exchange, answer)
     near = await knowledge.near_duplicates(verdict)
@@ -156,7 +156,7 @@ async def _doubt(knowledge: KnowledgeBase, exchange: Exchange, answer: MonitorAn
 
 
 async def _known(knowledge: KnowledgeBase, turns: Sequence[Turn]) -> list[Memory]:
-    """Return whispered memories, those that the turns touch, and the most valuable to a limit."""
+    """Return memories up to a limit: whispered, related to the turns, and the most valuable."""
     user_id, sphere, now = turns[0].user_id, turns[0].sphere, turns[-1].at
     whispered = [id for turn in turns for id in turn.injected]
     texts = [text for turn in turns for text in (turn.user, turn.assistant) if text.strip()]
@@ -197,7 +197,7 @@ def unknown_handles(answer: MonitorAnswer, shown: Sequence[Memory]) -> str:
 def doubts(
     near: Mapping[int, Memory], verdict: Verdict, shown: Sequence[Memory], language: str
 ) -> str:
-    """Return a message about ops that are nearly known, not said, or too long; empty if none is."""
+    """Return a message about ops that are nearly known, not said, or too long; may be empty."""
     told = [render("near", language, pairs=list_pairs(near, verdict, shown))] if near else []
     if groundless := _groundless(verdict, shown):
         told.append(render("unfounded", language, problems=groundless))
@@ -226,9 +226,9 @@ def to_verdict(
     *,
     keep_both: bool = False,
 ) -> Verdict:
-    """Return the verdict of an answer; `signed` tells who judged, and the cost.
+    """Return the verdict of an answer; `signed` holds the judge and the cost.
 
-    `keep_both`: the judge has seen the near duplicates, and adds its memories all the same.
+    With `keep_both`, the judge has seen the near-duplicates and still adds its memories.
     """
     turns, shown, persona = exchange.turns, exchange.shown, exchange.brief.persona
     now, called = turns[-1].at, persona.called

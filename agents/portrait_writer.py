@@ -1,7 +1,7 @@
-"""ProfileWriter: writes the next portrait of a user, from the former one and what came since.
+"""ProfileWriter: writes the next portrait of a user from the former portrait and later records.
 
-One task (see `task`); an answer that loses or invents a detail goes back once, and a second one
-that loses a detail is unusable.
+The agent is one task (see `task`). An answer that loses or invents a detail is sent back once; a
+second answer that loses a detail is unusable.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ from souffleur.knowledge.text.sentences import sentences
 from souffleur.prompts import render
 
 MAX_KNOWN_MEMORIES = 40
-"""Maximum memories a portrait is written from: the core, then the most valuable."""
+"""Maximum memories for a portrait: core memories first, then the most valuable."""
 MAX_EPISODES = 10
 MAX_PORTRAIT_LENGTH = 1900
 """Maximum characters of a portrait."""
@@ -77,7 +77,7 @@ class PortraitAnswer(BaseModel):
 
     @property
     def words(self) -> str:
-        """All texts of the answer that would be kept."""
+        """All texts of the answer that would be stored."""
         dropped = [words for one in self.dropped for words in (one.detail, one.why)]
         return "\n".join(
             (self.text, self.name or "", self.occupation or "", *self.changes, *dropped)
@@ -89,7 +89,7 @@ class Sources:
     """The texts that a portrait is written from."""
 
     former: Memory | None
-    """The version in force, or else the latest in any state; forgotten details are cut from it."""
+    """The current version, or else the latest in any state; forgotten details are cut from it."""
     material: str
     """Memories and new episodes, as the model sees them."""
     names: tuple[str, ...]
@@ -97,10 +97,11 @@ class Sources:
     until: datetime
     """When the newest episode ended."""
     versions: int = 0
-    """Number of versions so far, with those that were taken back."""
+    """Number of versions so far, including undone versions."""
     elsewhere: str = ""
-    """Contents of all memories and episodes in force, and of memories that are over or corrected: a
-    portrait may leave out their details."""
+    """Contents of all current memories and episodes, and of memories that are over or corrected. A
+    portrait may leave out details that stand here.
+    """
 
     forgotten: SubjectFinder = field(default_factory=lambda: SubjectFinder(Subject()))
     """Finds details of the former portrait that are forgotten."""
@@ -109,9 +110,9 @@ class Sources:
 def faults(
     answer: PortraitAnswer, sources: Sources, withheld: AbstractSet[Group] = NEVER_KEPT
 ) -> str:
-    """Return what makes the answer unusable, one fault per line; empty if nothing does.
+    """Return the faults that make the answer unusable, a line for each; empty if it is usable.
 
-    It may hold no sensitive data of the `withheld` groups.
+    The answer may hold no sensitive data of the `withheld` groups.
     """
     found = []
     if len(answer.paragraphs) not in PARAGRAPHS:
@@ -131,14 +132,14 @@ def faults(
 
 
 def known_alone(sources: Sources) -> list[str]:
-    """Return the names, numbers and dates of the former portrait that are known nowhere else."""
+    """Return the names, numbers and dates that only the former portrait holds."""
     return [one.text for one in _gone(sources, "")]
 
 
 def lost(answer: PortraitAnswer, sources: Sources) -> str:
-    """Return the names, numbers and dates of the former portrait that are known nowhere now.
+    """Return the names, numbers and dates of the former portrait that nothing would hold any more.
 
-    A count or an age that follows from what is known is not lost.
+    A count or an age is not lost if it follows from known records.
     """
     dropped = [one.detail for one in answer.dropped]
     kept = (answer.text, answer.name or "", answer.occupation or "")
@@ -150,7 +151,7 @@ def lost(answer: PortraitAnswer, sources: Sources) -> str:
 def unfounded(answer: PortraitAnswer, sources: Sources) -> str:
     """Return names and numbers of the portrait that no source has.
 
-    Dates, counts and ages may follow from them.
+    Dates, counts and ages may follow from the sources.
     """
     known = "\n".join((sources.former.content if sources.former else "", sources.material))
     alien = counting.unfounded(answer.text, known, sources.names, on=sources.until.date())
@@ -183,7 +184,7 @@ def to_op(answer: PortraitAnswer, sources: Sources) -> Op:
 
 
 def reason_of(answer: PortraitAnswer, sources: Sources) -> str:
-    """Return the reason without the sentences that may tell what is forgotten."""
+    """Return the reason without the sentences that may tell something forgotten."""
     told = sources.forgotten.finds_or_may_find
     return "".join(one for one in sentences(answer.reason) if not told(one)).strip()
 
@@ -202,7 +203,7 @@ def _gone(sources: Sources, kept: str) -> list[Detail]:
 
 
 def _is_part(words: str, detail: Detail) -> bool:
-    """Return whether the words are part of a detail, as `Roux` of `Ann Roux`; letters are not."""
+    """Return whether whole words are part of a detail, as `Roux` of `Ann Roux`; letters are not."""
     part, whole = _tokens(words), _tokens(detail.text)
     says = len(part) > 1 or (len(part) == 1 and is_spaced(part[0]))
     return says and any(whole[at : at + len(part)] == part for at in range(len(whole)))
@@ -231,10 +232,10 @@ class ProfileWriter:
     ) -> Memory:
         """Write the next version of a portrait, and return it.
 
-        `former` is the version in force, or else the latest; `episodes` are those since then,
-        oldest first; `versions` is the highest number of a version so far; `sphere` is the common
-        one, or that of a persona that knows only its own. Raises EndpointError or AnswerError if
-        there was no usable answer; then nothing has changed.
+        `former` is the current version, or else the latest; `episodes` are the later episodes,
+        oldest first; `versions` is the highest version number so far; `sphere` is the common
+        sphere, or that of a persona with `knows="own"`. Raises EndpointError or AnswerError if
+        there was no usable answer; nothing has changed then.
         """
         knowledge = self.context.knowledge
         known = await _known(knowledge, user_id, now, sphere)
@@ -266,7 +267,7 @@ class ProfileWriter:
             without="",
         )
         answer, signed = await self._ask(brief, question, sources)
-        # The revision: a version that was taken back does not stand for the next one.
+        # With the revision in the id, a new version after an undo gets another id.
         after = (former.id, former.revision) if former else ("",)
         verdict = Verdict(
             id=derive_id("portrait", user_id, *after, *filter(None, [sphere])),
@@ -283,7 +284,7 @@ class ProfileWriter:
     async def _ask(
         self, brief: Brief, question: str, sources: Sources
     ) -> tuple[PortraitAnswer, dict[str, Any]]:
-        """Return the usable answer, and the fields of a verdict that are signed."""
+        """Return the usable answer, and the verdict fields about the judge and the cost."""
         language, withheld = brief.language, self.context.knowledge.withheld
 
         async def doubt(answer: PortraitAnswer) -> str:
@@ -313,11 +314,11 @@ class ProfileWriter:
 
     async def _apply(self, verdict: Verdict, former: Memory | None) -> Memory:
         (written,) = await self.context.knowledge.apply(verdict)
-        if written.details == PURGED:  # this version was written before, and erased
+        if written.details == PURGED:  # this version was written before, and then erased
             anew = derive_id("portrait", verdict.id, verdict.at.isoformat())
             verdict = verdict.model_copy(update={"id": anew})
             (written,) = await self.context.knowledge.apply(verdict)
-        if written.refused is Refusal.USELESS and former:  # it still says all there is to say
+        if written.refused is Refusal.USELESS and former:  # the portrait still says everything
             return former
         if written.refused:
             raise AnswerError(f"the portrait was refused: {written.detail}")
@@ -325,15 +326,15 @@ class ProfileWriter:
 
 
 def _latest_agent(former: Memory | None, episodes: Sequence[Memory]) -> str:
-    """Return the persona that talked with the user last, according to the episodes."""
+    """Return the persona of the user's latest talk, according to the episodes."""
     latest = [*filter(None, [former]), *episodes][-1:]
     return latest[0].agent_id if latest else "default"
 
 
 async def _held(knowledge: KnowledgeBase, user_id: str, sphere: str) -> list[Memory]:
-    """Return the memories and episodes that may hold what leaves the portrait.
+    """Return the memories and episodes that may hold the details that leave the portrait.
 
-    Memories that are over or corrected are among them: why their details leave is known.
+    Memories that are over or corrected are included, as they explain why a detail leaves.
     """
     kept = (MemoryState.ACTIVE, MemoryState.SUPERSEDED)
     held = await knowledge.list(user_id, states=kept, sphere=sphere)
@@ -357,7 +358,7 @@ def _tell(episode: Memory) -> str:
 
 
 def _all_of(memory: Memory) -> str:
-    """Return all that a memory or episode says."""
+    """Return all texts of a memory or episode."""
     return "\n".join((memory.searchable, str(memory.data.get("unresolved") or "")))
 
 

@@ -1,10 +1,10 @@
-"""MemoryReviewer: think, look up, and decide whether a memory is promoted, kept or let go.
+"""MemoryReviewer: thinks, searches, and decides whether a memory is promoted, kept or deleted.
 
 START -> gather -> think -> decide -> END
                     ^  |
                     |  v
-                   search              three rounds at most; an unusable answer is asked again once,
-                                       and a memory without a decision after the last is kept
+                   search              at most three rounds; an unusable answer is sent back once,
+                                       and a memory is kept if the last round does not decide
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ MAX_REVIEW_ROUNDS = 3
 
 
 def review_id(memory: Memory) -> str:
-    """Return the id of the verdict on this revision of a memory; a second review has the same."""
+    """Return the id of the verdict on this revision of a memory, the same for a second review."""
     return derive_id("review", memory.id, memory.revision)
 
 
@@ -112,7 +112,7 @@ def answer_type(question: Due, round_: int) -> type[ReviewAnswer]:
 
 
 def fault(answer: ReviewAnswer) -> str:
-    """Return what makes the answer unusable; empty if nothing does."""
+    """Return the faults that make the answer unusable; empty if there are no faults."""
     if answer.action is Action.SEARCH and not answer.query:
         return "query: is missing; say what to look for"
     return ""
@@ -132,21 +132,21 @@ def to_op(answer: ReviewAnswer, target: str, trail: tuple[str, ...]) -> Promote 
 
 
 RULES = {Due.PROMOTION: "promote", Due.REVIEW: "decay"}
-"""The prompt for what is due."""
+"""The prompt for each question."""
 MAX_RELATED = 5
 MAX_HITS = 6
 """Maximum hits of a search."""
 
 
 class ReviewState(TypedDict, total=False):
-    """One run: one memory."""
+    """The state of a run, which reviews one memory."""
 
     memory: Memory
     now: datetime
     persona: Persona
     language: str
     due: Due
-    """The question to decide: promotion, or keeping."""
+    """The question to decide: promotion or keeping."""
     messages: list[Message]
     answer: ReviewAnswer | None
     problem: str
@@ -161,7 +161,7 @@ class ReviewState(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Decision:
-    """The result of a review, not carried out yet."""
+    """The result of a review; it is not carried out yet."""
 
     memory: Memory
     verdict: Verdict
@@ -173,7 +173,7 @@ class Decision:
 
 
 async def gather(state: ReviewState, runtime: Runtime[Context]) -> Update:
-    """Look up what is related, and write the question."""
+    """Look up related memories, and write the question."""
     memory = state["memory"]
     question_due = _question(memory, state["now"], runtime.context.knowledge.policy)
     brief = await runtime.context.brief(
@@ -181,7 +181,7 @@ async def gather(state: ReviewState, runtime: Runtime[Context]) -> Update:
     )
     persona, language = brief.persona, brief.language
     sphere = reading_sphere(memory.sphere)
-    limit = MAX_RELATED + 1  # the memory itself is found as well
+    limit = MAX_RELATED + 1  # the search also finds the memory itself
     query = Query(memory.user_id, memory.content, state["now"], sphere=sphere, limit=limit)
     hits = await runtime.context.knowledge.search(query)
     related = [hit for hit in hits if hit.item.id != memory.id][:MAX_RELATED]
@@ -199,7 +199,7 @@ async def gather(state: ReviewState, runtime: Runtime[Context]) -> Update:
 
 
 async def think(state: ReviewState, runtime: Runtime[Context]) -> Update:
-    """Ask the model; an unusable answer is asked again, once."""
+    """Ask the model; an unusable answer is sent back once."""
     round_ = state["searches"] + 1
     expected = answer_type(state["due"], round_)
     update = await ask_once(state, runtime.context.judge, expected, "review")
@@ -217,7 +217,7 @@ async def think(state: ReviewState, runtime: Runtime[Context]) -> Update:
 
 
 async def search(state: ReviewState, runtime: Runtime[Context]) -> Update:
-    """Search memories, episodes and raw turns for what the reviewer asked for."""
+    """Search memories, episodes and raw turns for the words that the reviewer gave."""
     answer, memory, language = state["answer"], state["memory"], state["language"]
     assert answer is not None
     assert answer.query is not None
@@ -252,7 +252,7 @@ async def search(state: ReviewState, runtime: Runtime[Context]) -> Update:
 
 
 async def decide(state: ReviewState) -> Update:
-    """End the run: nothing is left to ask."""
+    """End the run; there is nothing left to ask."""
     return {"problem": ""}
 
 
@@ -282,10 +282,10 @@ class MemoryReviewer:
         self.context = context
 
     async def run(self, memory: Memory, now: datetime) -> Decision:
-        """Decide what should become of a memory that is due; nothing is changed.
+        """Decide about a memory that is due; changes nothing.
 
-        A model that does not decide within its rounds keeps the memory; the trail shows what it
-        answered. Raises EndpointError, and AnswerError if it gave no usable answer before that.
+        If the model decides nothing within its rounds, the memory is kept; the trail holds its
+        answers. Raises EndpointError; AnswerError if there was no usable answer before that.
         """
         state = await run_graph(self.graph, {"memory": memory, "now": now}, self.context)
         prompt = stamp(RULES[state["due"]], state["language"])
@@ -304,7 +304,7 @@ class MemoryReviewer:
 
 
 def _question(memory: Memory, now: datetime, policy: Policy) -> Due:
-    """Return the question to ask; a promotion that has faded meanwhile is one of keeping."""
+    """Return the question to ask: keeping, if a memory due for promotion has faded."""
     worth = memory.due_for is Due.PROMOTION and not has_faded(memory, now, policy)
     return Due.PROMOTION if worth else Due.REVIEW
 

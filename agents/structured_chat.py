@@ -1,4 +1,4 @@
-"""StructuredChat: asks a model for an answer of a given type; all agents ask through it."""
+"""StructuredChat: asks a model for an answer of a given type; all agents use it."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ class Parsed(Generic[T]):
 
 
 class StructuredChat:
-    """Asks one question at a time, and remembers in which form its endpoint takes them."""
+    """Asks a question at a time, and remembers which form of request its endpoint accepts."""
 
     def __init__(self, chat: Chat, *, form: Form = "json_schema") -> None:
         self._chat = chat
@@ -45,11 +45,11 @@ class StructuredChat:
         return self._asker.manner.form
 
     async def ask(self, messages: Sequence[Message], answer: type[T], *, name: str) -> Parsed[T]:
-        """Return one answer of the type `answer`, which is called `name` in the request.
+        """Return an answer of the type `answer`; `name` is its name in the request.
 
-        Asks once; again only if the endpoint refuses the form. Raises EndpointError; AnswerError if
-        the answer does not fit, with a message that may be sent back to the model for its repair,
-        and the usage of the call. No part of such an answer is used.
+        Asks once, and again only if the endpoint refuses the form. Raises EndpointError;
+        AnswerError if the answer does not fit. That error holds the usage of the call, and a
+        message that may be sent to the model for its repair. No part of an unusable answer is used.
         """
         schema = portable_schema(answer)
         lines = _speaks_lines(schema)
@@ -98,7 +98,7 @@ def _instructed(messages: Sequence[Message], instruction: str) -> tuple[Message,
 
 
 def _speaks_lines(schema: Schema) -> bool:
-    """Return whether the answer is a list of operations, all of which the line protocol has."""
+    """Return whether the answer is a list of operations that the line protocol has, too."""
     ops = {op for one in _members(schema) for op in one.get("op", {}).get("enum", ())}
     return bool(ops) and ops <= set(OPS)
 
@@ -116,12 +116,12 @@ def _members(schema: Schema) -> list[Schema]:
 def portable_schema(model: type[BaseModel]) -> Schema:
     """Return the model's JSON schema in the dialect that OpenAI, vLLM, llama.cpp and Ollama share.
 
-    Unions are `anyOf`, constants are `enum`s, every property is required, nothing else is allowed,
-    references are replaced by what they refer to (`$defs` stay only for a model that holds
-    itself). Defaults, titles, formats, bounds and a class's docstring go: a date is a string, and
-    what is not in the schema is checked by the model afterwards. A field's own description stays.
-    It is worked out once for each model; what is returned is the caller's own, as clients of
-    endpoints change the schemas that they are given.
+    Unions are `anyOf`, constants are `enum`s, every property is required, nothing else is allowed.
+    References are replaced by their targets; `$defs` stay only for a model that holds itself.
+    Defaults, titles, formats, bounds and a class's docstring are left out: a date is a string, and
+    the model checks these rules afterwards. A field's own description stays.
+    The schema is computed once for each model. The caller gets a copy, as clients of endpoints
+    change the schemas.
 
     Raises ValueError for types that no strict schema can express: free keys, tuples and
     values of any type.
@@ -139,7 +139,7 @@ def portable_schema(model: type[BaseModel]) -> Schema:
 
 @cache
 def _schema_text(model: type[BaseModel]) -> str:
-    """Return the schema as JSON, which is read ten times as fast as a schema is copied."""
+    """Return the schema as JSON: reading JSON is ten times as fast as copying a schema."""
     return json.dumps(_portable_schema(model))
 
 
@@ -147,7 +147,7 @@ def _portable_schema(model: type[BaseModel]) -> Schema:
     raw = model.model_json_schema()
     definitions = raw.pop("$defs", {})
     held = {name for name in definitions if name in _reached(name, definitions)}
-    # A model that holds itself is a reference at the root, where endpoints want an object.
+    # A model that holds itself is a reference at the root, but endpoints need an object there.
     root = definitions[raw["$ref"].rpartition("/")[2]] if "$ref" in raw else raw
     schema = _portable(_undocumented(root), definitions, held)
     if held:
@@ -197,7 +197,7 @@ def _undocumented(node: Schema) -> Schema:
 
 
 def _reached(name: str, definitions: Mapping[str, Schema]) -> set[str]:
-    """Return the names of the definitions that the named one refers to, at any depth."""
+    """Return the names of all definitions that a definition refers to, at any depth."""
     reached: set[str] = set()
     waiting: list[Any] = [definitions[name]]
     while waiting:

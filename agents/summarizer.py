@@ -1,6 +1,6 @@
-"""ConversationSummarizer: makes an episode of talk that has left the window.
+"""ConversationSummarizer: writes an episode from turns that have left the window.
 
-One task (see `task`); an answer that names what nobody said goes back once.
+The agent is one task (see `task`). An answer with names that nobody said is sent back once.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from souffleur.knowledge.turn import Turn
 from souffleur.prompts import render
 
 MAX_FIELD_LENGTH = 400
-"""Maximum characters of an episode's line, and of each of its facts."""
+"""Maximum characters of the summary of an episode, and of each of its facts."""
 MAX_FACTS = 8
 MADE = frozenset({"ADD", "UPDATE"})
 """Ops that write an episode."""
@@ -61,9 +61,9 @@ class EpisodeAnswer(BaseModel):
 
 
 def faults(answer: EpisodeAnswer, withheld: AbstractSet[Group] = NEVER_KEPT) -> str:
-    """Return what makes the answer unusable, one fault per line; empty if nothing does.
+    """Return the faults that make the answer unusable, a line for each; empty if it is usable.
 
-    It may hold no sensitive data of the `withheld` groups.
+    The answer may hold no sensitive data of the `withheld` groups.
     """
     if answer.small_talk:
         return ""
@@ -90,7 +90,7 @@ def faults(answer: EpisodeAnswer, withheld: AbstractSet[Group] = NEVER_KEPT) -> 
 def unfounded(answer: EpisodeAnswer, said: str) -> str:
     """Return names and numbers of the answer that are not in the talk.
 
-    Dates and counts may follow from it.
+    Dates and counts may follow from the talk.
     """
     text = "\n".join((answer.line, *answer.key_facts, answer.unresolved or ""))
     return "\n".join(f"- {one.text}" for one in counting.unfounded(text, said))
@@ -99,9 +99,9 @@ def unfounded(answer: EpisodeAnswer, said: str) -> str:
 def to_ops(
     answer: EpisodeAnswer, segment: Segment, former: Memory | None, zone: ZoneInfo
 ) -> tuple[Op, ...]:
-    """Return the operation for an answer; none for small talk.
+    """Return the operation for an answer; no operation for small talk.
 
-    `former` is the episode written from an earlier version of the segment.
+    `former` is the episode that was written from an earlier version of the segment.
     """
     if answer.small_talk:
         return (Forget(target=former.id, reason=answer.reason),) if former else ()
@@ -135,14 +135,14 @@ class ConversationSummarizer:
         self.context = context
 
     async def run(self, segment: Segment) -> str | None:
-        """Summarise a segment; return the id of its episode, `None` if it deserves none.
+        """Summarise a segment; return the id of its episode, `None` if it is not worth an episode.
 
-        A segment whose episode is written already costs no call. Raises EndpointError or
-        AnswerError if there was no usable answer; then nothing has changed.
+        A segment that already has its episode needs no call. Raises EndpointError or AnswerError if
+        there was no usable answer; nothing has changed then.
         """
         knowledge = self.context.knowledge
         episode_id = derive_id("memory", episode_verdict_id(segment), 0)
-        if await knowledge.memories.get([episode_id]):  # a crash came between it and the segment
+        if await knowledge.memories.get([episode_id]):  # a crash came between the two writes
             return episode_id
         held = await knowledge.sessions.turns(segment)
         turns = [turn for turn in held if not turn.hidden]
@@ -152,20 +152,20 @@ class ConversationSummarizer:
             if any(turn.hidden and not turn.expunged for turn in held):  # forgotten meanwhile
                 await knowledge.apply(_withdrawal(former, segment))
                 return None
-            return former.id  # the turns that are left do not tell it anew
+            return former.id  # too few turns are left to write the episode again
         if short:
             return None
         made = [entry for entry in await self._write(segment, turns) if entry.op in MADE]
         if not made:
             return None
         if made[0].refused is Refusal.USELESS and segment.episode_id:
-            return segment.episode_id  # summarised again, it says the same
+            return segment.episode_id  # the new summary says the same
         if made[0].refused:
             raise AnswerError(f"the episode was refused: {made[0].detail}")
         return made[0].changes[0].after.id
 
     async def _write(self, segment: Segment, turns: Sequence[Turn]) -> list[LedgerEntry]:
-        """Write the episode; small talk has no ledger entry, or a FORGET of a former episode."""
+        """Write the episode; for small talk, no ledger entry or a FORGET of the former episode."""
         context, knowledge = self.context, self.context.knowledge
         spoken = "\n".join(turn.user for turn in turns)
         brief = await context.brief("episode", segment.user_id, segment.agent_id, spoken)
@@ -218,12 +218,12 @@ def question(segment: Segment, turns: Sequence[Turn], before: Memory | None, bri
 
 
 def episode_verdict_id(segment: Segment) -> str:
-    """Return the id of the verdict on this version of a segment; a second summary has the same."""
+    """Return the id of the verdict on this version of a segment, the same for a second summary."""
     return derive_id("episode", segment.id, segment.version)
 
 
 async def _before(knowledge: KnowledgeBase, segment: Segment) -> Memory | None:
-    """Return the episode of the segment before this one in the same session."""
+    """Return the episode of the previous segment in the same session."""
     earlier = await knowledge.sessions.segments(
         segment.user_id, session_id=segment.session_id, sphere=segment.sphere
     )
@@ -238,7 +238,7 @@ async def _former(knowledge: KnowledgeBase, segment: Segment) -> Memory | None:
 
 
 def _withdrawal(former: Memory, segment: Segment) -> Verdict:
-    """Return the verdict that forgets an episode of which too little may be told any more."""
+    """Return the verdict that forgets an episode because too few of its turns are left."""
     return Verdict(
         id=derive_id("episode withdrawn", segment.id, segment.version),
         user_id=segment.user_id,

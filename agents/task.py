@@ -1,10 +1,10 @@
-"""Task: a model is asked, its answer is checked, and it may be asked one second time.
+"""Task: asks a model, checks its answer, and may ask once more.
 
 START -> ask -> check -> END
-          ^--------' once, if the answer cannot be used or raises a doubt
+          ^--------' once, if the answer is unusable or raises a doubt
 
-Every agent but the reviewer is a task. The agent writes the question first, and applies the answer
-afterwards, in plain code.
+Every agent except the reviewer is a task. The agent's own code writes the question before, and
+applies the answer afterwards.
 """
 
 import asyncio
@@ -28,20 +28,20 @@ from souffleur.prompts import language_of, render, stamp, written_in
 T = TypeVar("T", bound=BaseModel)
 
 _PROMPTS_THAT_KEEP = frozenset({"monitor", "episode", "portrait"})
-"""Prompts that decide what of a talk is kept; each has a section on special categories."""
+"""Prompts that decide which parts of a talk are kept; each has a section on special categories."""
 MAX_GRAPH_STEPS = 20
-"""Maximum nodes of one run; the longest, a review with all searches and a repair, takes eight."""
+"""Maximum nodes of a run; the longest, a review with all searches and a repair, takes eight."""
 
 
 @dataclass(frozen=True)
 class Brief:
-    """The names of the two who talk, and the language and rules of a question."""
+    """The names of user and persona, and the language and rules of a question."""
 
     persona: Persona
     language: str
     rules: str
     stamp: str
-    """Names and hashes of the prompts that the rules are from."""
+    """Names and hashes of the prompts that the rules come from."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Context:
     persona: Persona
     """Names, zone and language for users and personas that were not introduced."""
     refuses_special: bool = False
-    """Whether all that tells of health, belief, politics or sex is refused."""
+    """Whether content about health, belief, politics or sex is refused."""
 
     async def persona_of(self, user_id: str, agent_id: str) -> Persona:
         """Return the names, zone and language for this user with this persona."""
@@ -62,9 +62,9 @@ class Context:
         )
 
     async def brief(self, prompt: str, user_id: str, agent_id: str, spoken: str) -> Brief:
-        """Return how to ask about this user's talk with this persona by the rules of a prompt.
+        """Return how to ask about this user's talk with this persona, by the rules of a prompt.
 
-        `spoken` decides the language if the user has chosen none.
+        If the user has chosen no language, the language of `spoken` is used.
         """
         persona = await self.persona_of(user_id, agent_id)
         language = written_in(prompt, persona.language or language_of(spoken))
@@ -81,7 +81,7 @@ class Context:
 
 
 def rules_for(prompt: str, persona: Persona, language: str) -> str:
-    """Return the rules of a prompt, with the former names of the two that memories may use."""
+    """Return the rules of a prompt, with the former names that memories may use."""
     rules = _section(prompt, persona, language)
     return "\n\n".join(filter(None, (rules, formerly(persona, language))))
 
@@ -96,7 +96,7 @@ async def _no_doubt(_: Any) -> str:
 
 @dataclass(frozen=True)
 class Task(Generic[T]):
-    """One question to a model, and how its answer is checked."""
+    """A question to a model, and the checks of its answer."""
 
     name: str
     """The name of the answer in the request."""
@@ -107,19 +107,20 @@ class Task(Generic[T]):
     question: str
     answer: type[T]
     fault: Callable[[T], str] = lambda _: ""
-    """Returns why an answer cannot be used; empty if it can be."""
+    """Returns why an answer is unusable; empty if it is usable."""
     slow: bool = False
-    """Whether `fault` compares long texts, and so runs in a thread."""
+    """Whether `fault` compares long texts and therefore runs in a thread."""
     doubt: Callable[[T], Awaitable[str]] = _no_doubt
-    """Returns a message about a usable answer, for the model to think again; empty if there is
-    nothing to say. It is called for the first answer only."""
+    """Returns a message about a usable answer, so that the model thinks again; empty if there is no
+    doubt. It is called for the first answer only.
+    """
     repair: str = "repair"
-    """The prompt that asks again after an answer that cannot be used."""
+    """The prompt that asks again after an unusable answer."""
 
 
 @dataclass(frozen=True)
 class Answered(Generic[T]):
-    """A usable answer, and what it took."""
+    """A usable answer, and the messages and usage that it took."""
 
     value: T
     messages: Sequence[Message]
@@ -130,7 +131,7 @@ class Answered(Generic[T]):
     model: str
 
     def signed(self, who: ActorKind, prompt: str) -> dict[str, Any]:
-        """Return the fields of a verdict that tell who judged by which prompt, and the cost."""
+        """Return the fields of a verdict about its judge, the prompt and the cost."""
         by = Actor(who=who, model=self.model, prompt=prompt)
         return {"by": by, "cost": asdict(self.usage)}
 
@@ -140,7 +141,7 @@ Update = dict[str, Any]
 
 
 class TaskState(TypedDict, total=False):
-    """One run."""
+    """The state of a run."""
 
     judge: StructuredChat
     task: Task[Any]
@@ -168,9 +169,9 @@ async def ask(state: TaskState) -> Update:
 
 
 async def check(state: TaskState) -> Update:
-    """Find the fault of an answer, or a doubt about the first one; send it back, once.
+    """Check an answer for faults, and the first answer for doubts; send it back once.
 
-    Raises AnswerError if the second answer cannot be used either.
+    Raises AnswerError if the second answer is unusable as well.
     """
     task, answer, first = state["task"], state["answer"], state["rounds"] == 1
     problem = state["problem"]
@@ -196,14 +197,14 @@ _builder.add_node(check)
 _builder.add_edge(START, "ask")
 _builder.add_edge("ask", "check")
 _builder.add_conditional_edges("check", route, ["ask", END])
-GRAPH = _builder.compile(name="task", checkpointer=False)  # not of a host that runs a graph itself
+GRAPH = _builder.compile(name="task", checkpointer=False)  # not that of a host's own graph
 """The graph of all tasks."""
 
 
 async def ask_task(judge: StructuredChat, task: Task[T]) -> Answered[T]:
     """Return the usable answer to a task.
 
-    Raises EndpointError, and AnswerError if the second answer cannot be used either.
+    Raises EndpointError; AnswerError if the second answer is unusable as well.
     """
     given = {"judge": judge, "task": task, **begin(task.rules, task.question)}
     done = await run_graph(GRAPH, given)
@@ -211,15 +212,15 @@ async def ask_task(judge: StructuredChat, task: Task[T]) -> Answered[T]:
 
 
 async def run_graph(graph: Any, given: Update, context: Context | None = None) -> Any:
-    """Return the state at the end of a run of a LangGraph graph."""
+    """Run a LangGraph graph, and return its last state."""
     with tracing_context(enabled=False):  # a host's tracing must not upload private talk
         return await graph.ainvoke(given, {"recursion_limit": MAX_GRAPH_STEPS}, context=context)
 
 
 async def ask_once(state: Any, judge: StructuredChat, answer: type[T], name: str) -> Update:
-    """Ask once; an unusable answer is a problem in the state, a failed endpoint raises.
+    """Ask once; an unusable answer becomes a problem in the state. Raises EndpointError.
 
-    The usage of the call is added either way; the error carries the usage of the run so far.
+    The usage of the call is added in both cases; an error holds the usage of the run so far.
     """
     usage, rounds = state["usage"], state["rounds"] + 1
     try:
@@ -238,14 +239,14 @@ async def ask_once(state: Any, judge: StructuredChat, answer: type[T], name: str
 
 
 def again(state: Any, question: str) -> Update:
-    """Return the change of the state that asks the model once more."""
+    """Return the change of the state that asks the model again."""
     return {"messages": [*state["messages"], Message("user", question)], "problem": question}
 
 
 def unusable(messages: Sequence[Message], usage: Usage, problem: str) -> AnswerError:
-    """Return the error that ends a run whose last answer cannot be used, with the usage.
+    """Return the error that ends a run after an unusable last answer, with the usage.
 
-    Its text is kept and logged: it repeats no secret, and no part of the answers or the material.
+    Its text is kept and logged, so it repeats no secret and no part of the answers or the material.
     """
     private = [one.content for one in messages if one.role == "assistant" or one is messages[1]]
     text = redact_own(problem, private)

@@ -1,4 +1,4 @@
-"""The monitor's answer, and the operations that it becomes."""
+"""The monitor's answer, and the operations that are made from it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ def _or_no(value: Any) -> Any:
 
 
 def _rated(value: Any) -> Any:
-    """Return an importance; a fraction is read by the third of 1 in which it lies.
+    """Return an importance; a fraction counts by the third of 1 in which it lies.
 
     >>> [_rated(value) for value in (0.2, 0.5, 0.9, 1, 7, "High ")]
     ['low', 'medium', 'high', 1, 7, 'high']
@@ -47,11 +47,11 @@ def _rated(value: Any) -> Any:
 
 
 _NO_OPS = {"NOOP", "NO_OP", "NO-OP", "NONE"}
-"""Other names that models have for SKIP."""
+"""Other names that models use for SKIP."""
 
 
 def _named_in_capitals(ops: Any) -> Any:
-    """Return operations with `op` in capitals, as the discriminator wants it: "add" will do."""
+    """Return operations with `op` in capitals, so that "add" is also accepted."""
     if ops is None:
         return []
     return [_named(part) for part in ops] if isinstance(ops, list) else ops
@@ -141,7 +141,7 @@ class MonitorAnswer(_Part):
     @model_validator(mode="before")
     @classmethod
     def _whole(cls, given: Any) -> Any:
-        """Take operations alone for an answer without an argument."""
+        """Accept operations alone as an answer without an argument."""
         if isinstance(given, list):
             return {"reason": "", "ops": given}
         alone = isinstance(given, dict) and "op" in given and "ops" not in given
@@ -153,7 +153,7 @@ def _category(value: Any) -> Any:
 
 
 def _before_the_content(schema: dict[str, Any]) -> None:
-    """Put `special` after the reason: a model decides on it before it writes what is kept."""
+    """Put `special` after the reason, so that a model decides on it before it writes content."""
     fields = schema["properties"]
     names = [name for name in fields if name != "special"]
     names.insert(names.index("reason") + 1, "special")
@@ -198,18 +198,18 @@ def handles(answer: MonitorAnswer) -> list[str]:
 
 @dataclass(frozen=True)
 class ParseContext:
-    """The time, zone and names by which an answer is read."""
+    """The time, zone and names for reading an answer."""
 
     now: datetime
     zone: ZoneInfo
     speakers: tuple[str, ...] = ()
-    """Names of the two who talk: every memory is about them, so as entities they say nothing."""
+    """Names of user and persona: every memory is about them, so as entities they say nothing."""
     keep_both: bool = False
-    """Whether the judge has seen the near duplicates, and wants to ADD all the same."""
+    """Whether the judge has seen the near-duplicates and still wants to ADD."""
 
 
 def to_ops(answer: MonitorAnswer, reading: ParseContext) -> tuple[Op, ...]:
-    """Return the operations of an answer; a SKIP only if there is no other."""
+    """Return the operations of an answer; a SKIP only if there is no other operation."""
     parts = [part for part in answer.ops if not isinstance(part, SkipAnswer)]
     if not parts:
         reasons = [part.reason for part in answer.ops] + [answer.reason]
@@ -252,15 +252,15 @@ def _names(entities: list[str], speakers: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _start(day: str | None, reading: ParseContext) -> datetime | None:
-    """Return when a day begins; `None` if that is to come: it is known from now on all the same."""
+    """Return when a day begins; `None` for a future day, as the content is known from now on."""
     start = starts(day, reading.zone)
     return start if start is None or start <= reading.now else None
 
 
 def _end(day: str | None, content: str, reading: ParseContext) -> datetime | None:
-    """Return a week after the day, or after the last of the month or year; `None` if it is over.
+    """Return a week after the day, or after the end of its month or year; `None` if that is over.
 
-    A content that names a later day, such as that of a second offer, does not end before it.
+    A content that names a later day, such as the day of a second offer, ends after that day.
     """
     last = last_day(day, reading.zone) if day else None
     if last is None or last + timedelta(days=1) <= reading.now:
@@ -269,7 +269,7 @@ def _end(day: str | None, content: str, reading: ParseContext) -> datetime | Non
 
 
 def _named_days(text: str, zone: ZoneInfo) -> Iterator[datetime]:
-    """Yield the days, and the last days of the months, that a text names with their year."""
+    """Yield the days that a text names with their year; for a month, its last day."""
     for key in carried_dates(read_dates(text)[0]):
         if all(date_parts(key)[:2]) and (day := last_day(key, zone)):
             yield day

@@ -1,4 +1,4 @@
-"""Where a model answers: the address and the key of its endpoint, as the settings give them."""
+"""Where a model answers: the address and the key of its endpoint, from the settings."""
 
 import json
 from collections.abc import Mapping
@@ -20,16 +20,16 @@ class Address:
     """The base URL without user name, password and query."""
     model: str
     timeout: float
-    """Seconds a call may take."""
+    """Maximum seconds of a call."""
     secret: SecretStr
-    """The API key, known here so that no message repeats it."""
+    """The API key, so that error messages can leave it out."""
 
 
 def split_address(base_url: str) -> tuple[str, str, tuple[str, str] | None]:
-    """Return the address without user name, password and query; its host; and the first two.
+    """Return the address without login and query; its host; and the login (user name, password).
 
-    The URL of a method, such as …/v1/chat/completions, is taken for its base. Raises SettingsError
-    if it is no web address.
+    The URL of a method, such as …/v1/chat/completions, is shortened to its base. Raises
+    SettingsError if it is no web address.
 
     >>> split_address("https://me:secret@API.openai.com:443/v1?a=b")
     ('https://API.openai.com:443/v1', 'api.openai.com', ('me', 'secret'))
@@ -48,9 +48,9 @@ def split_address(base_url: str) -> tuple[str, str, tuple[str, str] | None]:
 
 
 def read_key(key: SecretStr) -> SecretStr:
-    """Return the key without surrounding white space, or a placeholder for servers that need none.
+    """Return the key without surrounding white space, or a placeholder for servers without keys.
 
-    Raises SettingsError, which does not repeat it, if no header can carry it.
+    Raises SettingsError if no header can carry the key; the error does not repeat it.
     """
     bare = key.get_secret_value().strip() or "not-needed"
     if not (bare.isascii() and bare.isprintable()):
@@ -72,11 +72,11 @@ _OURS = frozenset(
         *("messages", "n", "stream", "stream_options"),
     }
 )
-"""Fields that would change what is asked, or how many answers come and in which form."""
+"""Fields that would change the question, or the number or form of the answers."""
 
 
 def parse_extra_body(text: str) -> dict[str, Any]:
-    """Return the fields in a JSON object. Raises ValueError, whose text says what to write.
+    """Return the fields in a JSON object. Raises ValueError, whose text says how to write it.
 
     >>> parse_extra_body('{"think": false}')
     {'think': False}
@@ -94,7 +94,7 @@ def parse_extra_body(text: str) -> dict[str, Any]:
 
 
 def check_extra_body(fields: Mapping[str, Any]) -> None:
-    """Raise ValueError if a field is one that Souffleur sends itself, or no JSON value.
+    """Raise ValueError if Souffleur itself sends one of the fields, or if a value is no JSON.
 
     >>> check_extra_body({"think": False, "options": {"num_ctx": 16384}})
     >>> check_extra_body({"temperature": 1})

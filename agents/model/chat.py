@@ -1,4 +1,4 @@
-"""The seam to a model: a request, a reply, and the one callable between them."""
+"""The interface to a model: a request, a reply, and a callable that turns one into the other."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ _user_id: ContextVar[str] = ContextVar("user_id", default="")
 
 @contextmanager
 def on_behalf_of(user_id: str) -> Iterator[None]:
-    """Count the work within, and in tasks that begin within, as done for a user.
+    """Count the work within this context, and in tasks that begin in it, as done for a user.
 
     >>> with on_behalf_of("ann"):
     ...     asking_user()
@@ -31,14 +31,14 @@ def on_behalf_of(user_id: str) -> Iterator[None]:
 
 
 def asking_user() -> str:
-    """Return the user for whom this task works; empty if it works for nobody."""
+    """Return the user for whom this task works; empty if there is no user."""
     return _user_id.get()
 
 
 Role = Literal["system", "user", "assistant"]
 
 Form = Literal["json_schema", "json_object", "text"]
-"""How an answer is demanded: by a strict schema, as any JSON object, or in words alone."""
+"""How the form of an answer is demanded: strict schema, any JSON object, or only words."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class Message:
     """One message of a prompt."""
 
     role: Role
-    """Who speaks."""
+    """The role of the author."""
     content: str
-    """The words."""
+    """The text."""
 
 
 @dataclass(frozen=True)
@@ -100,23 +100,23 @@ class Request:
     name: str
     """A name for the answer, such as `verdict`: letters, digits, `_` and `-`, at most 64."""
     schema: Mapping[str, Any] | None = None
-    """The JSON schema of the answer; only with the form `json_schema`."""
+    """The JSON schema of the answer; only used with the form `json_schema`."""
     form: Form = "text"
-    """How the answer is demanded."""
+    """How the form of the answer is demanded."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer of a model, as it came."""
+    """An answer of a model, unchanged."""
 
     text: str
     """The answer."""
     finish: str = "stop"
     """Why the model stopped: `stop`, or `length` if it was cut off."""
     usage: Usage = Usage(calls=1)
-    """What it cost."""
+    """The cost of the call."""
     model: str = ""
-    """The model named in the response; not always the requested one."""
+    """The model named in the response; it may differ from the requested model."""
 
 
 Chat = Callable[[Request], Awaitable[Reply]]

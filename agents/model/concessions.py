@@ -1,7 +1,7 @@
-"""Concessions: the parts of a request that an endpoint refuses, and what it is sent instead.
+"""Concessions: the parts of a request that an endpoint refuses, and their replacements.
 
-Each part has its ways, the best first. A refusal that names the part leads to the next way, which
-is remembered once the endpoint has answered to it.
+Each part has several ways, the best first. If a refusal names a part, its next way is tried; that
+way is remembered once the endpoint has answered.
 """
 
 import re
@@ -18,12 +18,12 @@ FORM_LADDER: tuple[Form, ...] = ("json_schema", "json_object", "text")
 Limit = Literal["max_tokens", "max_completion_tokens"]
 
 _STATUSES = {200, 400, 404, 422, 500, 501}
-"""Statuses of refusals: aggregators answer 200 with an error, templates fail with 500."""
+"""Statuses of refusals: aggregators answer 200 with an error, failing templates answer 500."""
 
 
 @dataclass(frozen=True)
 class Manner:
-    """How an endpoint is asked: the way of each part."""
+    """How an endpoint is asked: the way for each part."""
 
     form: Form = "text"
     temperature: bool = False
@@ -31,7 +31,7 @@ class Manner:
     limit: Limit | None = None
     """The name under which the token limit is sent."""
     system: bool = False
-    """Whether rules have a message of their own, or stand at the head of the user's."""
+    """Whether rules are a message of their own; if not, they begin the user's message."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ _PARTS = {
         "max_tokens",
         "max_completion_tokens",
         None,
-        # That it is too high, or the prompt too long, is no fault of its name.
+        # A limit or a prompt that is too high or too long says nothing about the field's name.
         named=r"\A(?!.*(?:too (?:large|long|many|big|high)|context|exceed))"
         r".*max_(?:completion_|output_)?tokens",
     ),
@@ -68,11 +68,11 @@ _PARTS = {
         r"|roles?.{0,20}must.{0,20}alternate|only.{0,20}user.{0,40}assistant",
     ),
 }
-"""By the field of `Manner`."""
+"""The parts, by the field of `Manner`."""
 
 
 def refuses(part: str, status: int | None, said: str) -> bool:
-    """Return whether an endpoint that answered so refuses a part of the request.
+    """Return whether an endpoint with this answer refuses a part of the request.
 
     >>> refuses("form", 500, "failed to parse grammar"), refuses("system", 400, "no such model")
     (True, False)
@@ -81,16 +81,16 @@ def refuses(part: str, status: int | None, said: str) -> bool:
 
 
 class Asker:
-    """Asks an endpoint in the best manner that it is known to take."""
+    """Asks an endpoint in the best manner that it is known to accept."""
 
     def __init__(self, manner: Manner) -> None:
         self.manner = manner
         """The manner of the next request."""
 
     async def ask(self, question: Callable[[Manner], Awaitable[T]]) -> T:
-        """Return the answer to a question; it is asked again while a refusal leads further down.
+        """Return the answer to a question; asks again while a refusal leads to a further way.
 
-        Raises what the question raises: EndpointError, also if the last way is refused.
+        Raises the errors of the question: EndpointError also if the last way is refused.
         """
         manner = self.manner
         while True:
@@ -100,8 +100,8 @@ class Asker:
                 less = _less(manner, error)
                 if less is None:
                     raise
-                manner = _least(less, self.manner)  # other calls may have learned more meanwhile
-            except AnswerError:  # it has taken the request
+                manner = _least(less, self.manner)  # other calls may have learned more in between
+            except AnswerError:  # the endpoint has accepted the request
                 self.manner = _least(manner, self.manner)
                 raise
             else:
@@ -110,7 +110,7 @@ class Asker:
 
 
 def _less(manner: Manner, error: EndpointError) -> Manner | None:
-    """Return the manner without what an error names; `None` if it names nothing that is asked."""
+    """Return the manner without the part that an error names; `None` if it names no sent part."""
     for name, part in _PARTS.items():
         place = part.ways.index(getattr(manner, name)) + 1
         if place < len(part.ways) and refuses(name, error.status, str(error)):
@@ -119,6 +119,6 @@ def _less(manner: Manner, error: EndpointError) -> Manner | None:
 
 
 def _least(one: Manner, other: Manner) -> Manner:
-    """Return for each part the later of two ways."""
+    """Return for each part the later of the two ways."""
     both = {name: (getattr(one, name), getattr(other, name)) for name in _PARTS}
     return Manner(**{name: max(two, key=_PARTS[name].ways.index) for name, two in both.items()})

@@ -1,4 +1,4 @@
-"""A model behind any OpenAI-compatible endpoint, over langchain-openai."""
+"""A model behind any OpenAI-compatible endpoint, called with langchain-openai."""
 
 import asyncio
 import warnings
@@ -29,10 +29,10 @@ from souffleur.knowledge.text.plain import mend
 
 _MILLION = 1_000_000
 _OTHER_LIMIT: Limit = "max_completion_tokens"
-"""What some hosts call `max_tokens`."""
+"""The name that some hosts use for `max_tokens`."""
 
 _heard: ContextVar[list[Any]] = ContextVar("heard")
-"""The response of the current attempt, once it is read; answers are parsed from it alone."""
+"""The response of the current attempt, once it is read; answers are parsed only from it."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,14 @@ class Endpoint:
         """Prepare the connection; nothing is sent yet.
 
         `timeout` is in seconds for a whole call, retries included. `temperature` and `max_tokens`
-        are not sent if they are `None`, as some models demand; what the endpoint refuses by name is
-        sent otherwise from then on, see `concessions`. `extra_body` holds fields that only this
-        provider knows; it may hold none of ours, except `max_completion_tokens`, which is sent in
-        place of `max_tokens`. With `trace`, LangSmith sees the calls if the environment asks for
-        it. Raises SettingsError if `base_url` is not a URL or the environment bars the way to it,
-        if the key cannot be sent in a header, or if `extra_body` holds what it may not.
+        are not sent if they are `None`, as some models demand. A part that the endpoint refuses by
+        name is sent in another way from then on, see `concessions`. `extra_body` holds fields for
+        this provider alone. It must not hold fields that Souffleur sends, except
+        `max_completion_tokens`, which replaces `max_tokens`. With `trace`, LangSmith sees the calls
+        if the environment asks for it.
+
+        Raises SettingsError if `base_url` is not a URL, if the environment makes it unreachable, if
+        no header can carry the key, or if `extra_body` holds a forbidden field.
         """
         import httpx2
         from langchain_openai.chat_models.base import BaseChatOpenAI
@@ -86,7 +88,8 @@ class Endpoint:
         self._extra = extra
         self._temperature, self._max_tokens = temperature, max_tokens
         self._asker = Asker(Manner("text", temperature is not None, limit, system=True))
-        # A connection kept alive belongs to the event loop that opened it, and kills the next one.
+        # A kept-alive connection belongs to the event loop that opened it, and breaks the next
+        # loop.
         way = connection(bare)
         self._http = httpx2.AsyncClient(
             **way,
@@ -102,15 +105,15 @@ class Endpoint:
             model=model,
             timeout=timeout,
             max_retries=max_retries,
-            temperature=None,  # that and the limit are sent by `_ask`, as the endpoint takes them
+            temperature=None,  # `_ask` sends temperature and limit, as the endpoint accepts them
             use_responses_api=False,
             cache=False,
             openai_proxy="",
             http_async_client=self._http,
-            http_client=httpx2.Client(**way),  # never used; its own would read certificates anew
-            http_socket_options=(),  # else it warns of every proxy in the environment
+            http_client=httpx2.Client(**way),  # never used; its own would read certificates again
+            http_socket_options=(),  # otherwise it warns of every proxy in the environment
         )
-        # Its advice is for with_structured_output, which is not used here.
+        # The warning is about with_structured_output, which is not used here.
         advice = "(This model does not support|Invalid schema for) OpenAI's structured output"
         warnings.filterwarnings("ignore", message=advice, category=UserWarning)
 
@@ -131,9 +134,9 @@ class Endpoint:
                 async with asyncio.timeout_at(until):
                     await self._ask(request, manner)
         except Exception as error:  # noqa: BLE001
-            # The boundary: whatever the libraries raise, now or in their next version, ends here.
-            # They stumble over usage, roles and ids of a good answer, too. A cause would be logged
-            # by a host, and quote what the endpoint said.
+            # Every error of the libraries, now or in later versions, is translated here. They also
+            # fail over the usage, roles and ids of a good answer. There is no cause, as a host
+            # would log it with the endpoint's words.
             if not heard or not heard[0].is_success:
                 raise translate(error, call, heard[0] if heard else None) from None
         finally:
@@ -150,8 +153,8 @@ class Endpoint:
             fields["temperature"] = self._temperature
         if manner.limit:
             fields[manner.limit] = self._max_tokens
-        # Callbacks of a graph we happen to run in would stream these words to its user. (A model
-        # after `bind` would drop the empty list, and hear them again.)
+        # Callbacks of a surrounding graph would stream these words to its user. (After `bind`, a
+        # model drops the empty list, and the callbacks are called again.)
         await self._model.ainvoke(
             [_wire(message) for message in _arranged(request.messages, manner)],
             {"callbacks": []},
@@ -199,7 +202,7 @@ async def _hear(response: Any) -> None:
 
 
 def _completion(content: bytes) -> Completion | None:
-    """Return the answer in a body; `None` if there is none, or if it holds an error as well."""
+    """Return the answer in a body; `None` if there is no answer, or if there is also an error."""
     try:
         body = parse_body(content)
     except ValueError:
@@ -213,10 +216,10 @@ def _wire(message: Message) -> dict[str, str]:
 
 
 def _arranged(messages: Sequence[Message], manner: Manner) -> Sequence[Message]:
-    """Return the messages; without the role `system`, the rules at the head of the user's first.
+    """Return the messages; without the role `system`, the rules begin the first user message.
 
     >>> _arranged([Message("system", "Judge."), Message("user", "Tea?")], Manner(system=False))
-    [Message(role='user', content='Judge.\\n\\nTea?')]
+    [Message(role='user', content='Judge.\n\nTea?')]
     """
     if manner.system:
         return messages
@@ -236,12 +239,12 @@ def _checked(extra_body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _limit(host: str) -> Limit:
-    """Return the name by which a host knows the token limit, as far as is known.
+    """Return the probable name of the token limit at a host.
 
     >>> _limit("localhost"), _limit("api.openai.com")
     ('max_tokens', 'max_completion_tokens')
     """
-    # OpenAI's newer models refuse max_tokens; most other servers know nothing else.
+    # OpenAI's newer models refuse max_tokens; most other servers know only max_tokens.
     return _OTHER_LIMIT if host == "api.openai.com" else "max_tokens"
 
 
@@ -255,7 +258,7 @@ def _response_format(request: Request) -> dict[str, Any]:
 
 
 def _fault(completion: Completion, call: Call) -> str:
-    """Return why an answer cannot be used, as a sentence; empty if it can be."""
+    """Return why an answer is unusable, as a sentence; empty if it is usable."""
     if completion.finish == "length":
         return (
             "The answer was cut off at the token limit: raise SOUFFLEUR_MAX_TOKENS, or give it less"

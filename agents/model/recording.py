@@ -26,7 +26,7 @@ from souffleur.errors import AnswerError, RecordingError
 RECORDING_FORMAT = 1
 
 _MAX_SHOWN_LENGTH = 80
-"""Maximum characters of the last user message repeated in a line, for human readers."""
+"""Maximum characters of the last user message that a line repeats for human readers."""
 
 Entry = dict[str, Any]
 
@@ -35,14 +35,14 @@ Entry = dict[str, Any]
 class _Recording:
     header: Entry
     entries: dict[str, Entry] = field(default_factory=dict)
-    """Entries by request key, in the order of the file; the first of two with the same key."""
+    """Entries by request key, in file order; of two entries with the same key, the first counts."""
 
 
 class Recorder:
-    """A `Chat` that asks another one, and writes each answer down before it is used.
+    """A `Chat` that asks another chat, and writes each answer down before it is used.
 
-    Answers already in the file are not asked for again, so an interrupted recording goes on where
-    it stopped. An EndpointError is not written down: it says nothing about the model.
+    Requests with an answer in the file are not sent again, so an interrupted recording continues
+    where it stopped. An EndpointError is not written down: it says nothing about the model.
     """
 
     def __init__(
@@ -112,15 +112,15 @@ class Player:
 
     @property
     def form(self) -> Form:
-        """The strictest form recorded; a StructuredChat over this player should start with it.
+        """The strictest recorded form; a StructuredChat with this player should start with it.
 
-        Plain replies are recorded as `text` beside it, however strict the endpoint can be.
+        Plain replies are recorded as `text`, even if the endpoint accepts stricter forms.
         """
         forms = {entry["form"] for entry in self._recording.entries.values()}
         return next((form for form in FORM_LADDER if form in forms), "json_schema")
 
     async def __call__(self, request: Request) -> Reply:
-        """Return the recorded answer. Raises recorded failures, RecordingError if there is none."""
+        """Return the recorded answer. Raises recorded failures; RecordingError for no answer."""
         key = request_key(request)
         if key not in self._recording.entries:
             header = self._recording.header
@@ -159,7 +159,7 @@ def _failure(error: AnswerError) -> Entry:
 def _reply(entry: Entry) -> Reply:
     if "failure" in entry:
         failure = entry["failure"]
-        usage = failure.get("usage")  # older recordings have none
+        usage = failure.get("usage")  # older recordings lack it
         raise AnswerError(failure["message"], answer=failure["text"], usage=usage)
     answer = entry["answer"]
     return Reply(answer["text"], answer["finish"], Usage(**answer["usage"]), answer["model"])
@@ -189,7 +189,7 @@ def _load(path: Path) -> _Recording:
 
 
 def _read(path: Path) -> Iterator[Entry]:
-    """Yield each line, except a last one without its end, which a power cut left unfinished."""
+    """Yield each line, except an unfinished last line after a power cut."""
     *whole, _ = path.read_bytes().split(b"\n")
     for number, line in enumerate(whole, start=1):
         try:
@@ -217,7 +217,7 @@ def _line(entry: Entry) -> bytes:
     try:
         return json.dumps(entry, ensure_ascii=False).encode() + b"\n"
     except UnicodeEncodeError:
-        # Half an emoji has no UTF-8, but an escape.
+        # A lone surrogate has no UTF-8, but an escape.
         return json.dumps(entry).encode() + b"\n"
 
 

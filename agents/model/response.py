@@ -1,8 +1,8 @@
-"""What a response of an endpoint holds: an answer, or an error, which is translated to our own.
+"""The content of an endpoint's response: an answer, or an error that becomes an error of ours.
 
-The answer is read from the body here, and not by langchain-openai: that loses an answer in
-`reasoning_content`, and fails over an odd role, id, tier or tool call, or usage that is no number.
-An endpoint's message is repeated without keys and without the words that it was asked.
+The answer is read from the body here, and not by langchain-openai: that library loses an answer in
+`reasoning_content`, and fails over an odd role, id, tier or tool call, or a usage that is no
+number. An endpoint's message is repeated without keys and without words of the request.
 """
 
 import json
@@ -29,14 +29,14 @@ from souffleur.knowledge.privacy.redaction import redact
 from souffleur.knowledge.text.plain import mend, single_line
 
 MAX_RETRY_AFTER = 300.0
-"""Seconds; an endpoint that asks for a longer pause is asked again after this."""
+"""Maximum pause in seconds; a longer pause that an endpoint asks for is cut to this."""
 
 _MAX_DETAIL_LENGTH = 300
-"""Maximum characters repeated of an endpoint's error message."""
+"""Maximum characters of an endpoint's error message that are repeated."""
 
 _MAX_NESTING = 6
 _TELLING = ("error", "message", "detail", "metadata", "raw", "param", "code")
-"""Fields of an error in which servers say what is wrong, in the order in which it reads best."""
+"""Fields of an error that say what is wrong, in the best order for reading."""
 _RETRYABLE = {408, 409, 425, 429}
 _TOO_LONG = re.compile(
     r"context.?(length|window|size)|prompt is too long|too many tokens", re.IGNORECASE
@@ -51,15 +51,16 @@ _HINTS = {
 }
 
 _MAX_TOKENS = 10**12
-"""A greater number is not a count of tokens."""
+"""Maximum of a token count; a greater number is ignored."""
 _MAX_DIGITS = 15
 _MAX_NAME_LENGTH = 100
-"""Characters of the name of a model or of a finish reason."""
+"""Maximum characters of the name of a model or of a finish reason."""
 _ANSWERS = ("content", "reasoning_content", "reasoning", "reasoning_details", "thinking")
-"""Where an answer stands in a message: servers that tell thinking by a model's marks put all of it
-there if the marks are missing. In the later ones, only an object counts as an answer."""
+"""Fields of a message that may hold the answer: servers that find thinking by a model's marks put
+all text into the later fields if the marks are missing. There, only an object is an answer.
+"""
 _WORDS = ("text", "summary", "content")
-"""Where the words of a part stand."""
+"""Fields that hold the words of a part."""
 _UNSAID = frozenset({"thinking", "reasoning", "redacted_thinking", "reasoning.encrypted"})
 """Types of parts of a content that are no answer."""
 _MAX_DEPTH = 3
@@ -68,21 +69,21 @@ _OBJECT = re.compile(r'\{\s*+"')
 
 @dataclass(frozen=True)
 class Completion:
-    """The parts of a chat completion that are used. Strings hold no lone surrogates."""
+    """The parts of a chat completion that are used. Its strings hold no lone surrogates."""
 
     text: str = ""
     refusal: str = ""
     finish: str = ""
     model: str = ""
     input_tokens: int = 0
-    """Token counts are 0 if the server gave no plausible number."""
+    """Tokens of the prompt; token counts are 0 if the server gave no plausible number."""
     cached_tokens: int = 0
     """Cached prompt tokens, at most `input_tokens`."""
     output_tokens: int = 0
 
 
 def parse_body(content: bytes) -> object:
-    """Return the JSON value of a body. Raises ValueError if it is none, or nested without end."""
+    """Return the JSON value of a body. Raises ValueError for no JSON, or too deep nesting."""
     try:
         return json.loads(content.decode("utf-8-sig", "replace"), parse_int=_integer)
     except RecursionError:
@@ -90,9 +91,9 @@ def parse_body(content: bytes) -> object:
 
 
 def read_completion(body: object) -> Completion | None:
-    """Return the first answer in a chat completion; None if there is no message in it.
+    """Return the first answer in a chat completion; `None` if it has no message.
 
-    Only `choices[0].message` must be there; its role, ids, times and tool calls are not looked at.
+    Only `choices[0].message` is required; its role, ids, times and tool calls are ignored.
 
     >>> read_completion({"choices": [{"message": {"content": "ok"}}], "usage": "?"}).text
     'ok'
@@ -146,7 +147,7 @@ def _name(value: object) -> str:
 
 
 def _count(value: object) -> int:
-    """Return a count of tokens; 0 for what can be none.
+    """Return a count of tokens; 0 for a value that cannot be a count.
 
     >>> [_count(value) for value in (7, 7.0, -1, "7", True, None, float("nan"), float("inf"))]
     [7, 7, 0, 0, 0, 0, 0, 0]
@@ -163,7 +164,7 @@ def _integer(digits: str) -> float:
 
 @dataclass(frozen=True)
 class Call:
-    """One question to an endpoint."""
+    """A question to an endpoint."""
 
     address: Address
     request: Request
@@ -176,10 +177,11 @@ class Call:
 
 
 def translate(error: Exception, call: Call, response: Any = None) -> EndpointError:
-    """Return our error for whatever a call has raised, unless its answer came whole.
+    """Return our error for any error of a call, unless the answer came completely.
 
-    `response` is the one that the last attempt brought, if any. What openai, langchain-openai and
-    httpx2 raise is looked at only where there is none: APITimeoutError, APIConnectionError.
+    `response` is the response of the last attempt, if there is one. Without a response, the error
+    is known by its class in openai, langchain-openai or httpx2: APITimeoutError,
+    APIConnectionError.
     """
     url = call.address.url
     causes = list(causes_of(error))
@@ -207,7 +209,7 @@ def translate(error: Exception, call: Call, response: Any = None) -> EndpointErr
 def unreadable(response: Any, call: Call) -> EndpointError:
     """Return our error for a 200 whose body is no chat completion.
 
-    It may be that of a wrong address, or a slip of the server's: what another question brings tells
+    The address may be wrong, or the server made a mistake; the result of another question shows
     which (see `EndpointError.outage`).
     """
     try:
@@ -223,7 +225,7 @@ def unreadable(response: Any, call: Call) -> EndpointError:
     detail, code = _said(response, call), _status(fault)
     if not code:
         return _unused(f"with an error{detail}", response, call)
-    # Aggregators pass a provider's 429 or 502 on in this way, and it can be asked again.
+    # Aggregators pass on a provider's 429 or 502 in this way; a second try may succeed.
     hint = hint_for(code, _HINTS)
     return EndpointError(
         f"{call.address.url} answered 200, but with an error, for the model {call.address.model}:"
@@ -295,7 +297,7 @@ def _retryable(status: int, detail: str) -> bool:
 
 
 def _outage(status: int, detail: str, call: Call) -> bool | None:
-    """Return False for a refusal of the form alone: in another one, it can be asked."""
+    """Return False for a refusal of the form alone: another form may be accepted."""
     return False if call.request.form != "text" and refuses("form", status, detail) else None
 
 
@@ -307,7 +309,7 @@ def _status(fault: object) -> int | None:
 
 
 def _said(response: Any, call: Call) -> str:
-    """Return the endpoint's error message; empty if it had none."""
+    """Return the endpoint's error message; empty if there is no message."""
     try:
         said = _message(parse_body(response.content))
     except ValueError:
@@ -319,7 +321,7 @@ def _said(response: Any, call: Call) -> str:
 def _message(body: object, depth: int = 0) -> str:
     """Return the message in an error's body, with its subject; empty if it has no usual form.
 
-    Aggregators say no more than that their provider refused, and hand on what it said as text.
+    Aggregators only say that their provider refused, and pass on the provider's answer as text.
 
     >>> said = '{"error": {"message": "no temperature here"}}'
     >>> _message({"error": {"message": "Provider returned error", "metadata": {"raw": said}}})

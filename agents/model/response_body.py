@@ -1,4 +1,4 @@
-"""The body of a response, read up to a bound: no server fills the memory of its caller."""
+"""The body of a response, read up to a limit, so that no server can fill this process's memory."""
 
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -7,15 +7,16 @@ from contextlib import aclosing
 import httpx2
 
 MAX_BODY_BYTES = 4 << 20
-"""An answer has far less, even with its reasoning and token probabilities."""
+"""Maximum bytes of a body; answers have far fewer, even with reasoning and token probabilities."""
 
 _GZIP_OR_DEFLATE = zlib.MAX_WBITS | 32
 
 
 def bound(response: httpx2.Response) -> None:
-    """Limit what is read of the response to `MAX_BODY_BYTES` + 1 bytes, counted unpacked.
+    """Limit the bytes that are read of the response to `MAX_BODY_BYTES` + 1, counted unpacked.
 
-    A body that is packed otherwise than by gzip or deflate, unasked, stays as it is.
+    The server was asked for an unpacked body; a body packed with gzip or deflate is unpacked all
+    the same, any other packing stays.
     """
     assert isinstance(response.stream, httpx2.AsyncByteStream)
     packed = response.headers.pop("content-encoding", "").strip().lower()

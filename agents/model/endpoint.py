@@ -219,7 +219,7 @@ def _arranged(messages: Sequence[Message], manner: Manner) -> Sequence[Message]:
     """Return the messages; without the role `system`, the rules begin the first user message.
 
     >>> _arranged([Message("system", "Judge."), Message("user", "Tea?")], Manner(system=False))
-    [Message(role='user', content='Judge.\n\nTea?')]
+    [Message(role='user', content='Judge.\\n\\nTea?')]
     """
     if manner.system:
         return messages

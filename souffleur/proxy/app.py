@@ -1,6 +1,6 @@
 """The proxy, an ASGI application below `/v1`: alone, or mounted in the server.
 
-It is written without a framework, so that bytes pass as they come and nothing stands between.
+It uses no web framework, so that bytes pass through unchanged as they arrive.
 """
 
 import asyncio
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from souffleur.settings import Settings
 
 CLOSING = 5.0
-"""Seconds to wait at the end for turns that are being kept."""
+"""Maximum seconds to wait at the end until open turns are stored."""
 
 
 class Proxy:
-    """Answers as the upstream does, with a memory. Mount it anywhere; close it at the end."""
+    """Answers as the upstream does, and adds a memory. Can be mounted; close it at the end."""
 
     def __init__(
         self,
@@ -43,10 +43,10 @@ class Proxy:
         local_only: bool = False,
         origins: Sequence[str] = (),
     ) -> None:
-        """With a `token`, only requests that have it are answered; `admit` says who is speaking.
+        """With a `token`, refuse requests without it. `admit` returns the rule for their speaker.
 
-        Pages of `origins` may call it; with `local_only`, pages from elsewhere are refused that a
-        browser on this machine shows.
+        Web pages of `origins` may call the proxy. With `local_only`, requests to other host names
+        and from other web pages are refused, also if a browser on this machine sends them.
         """
         self._local_only = local_only
         self._origins = origins
@@ -82,17 +82,17 @@ class Proxy:
 
     @property
     def upstream(self) -> str:
-        """The upstream's URL, as it may be shown."""
+        """The upstream's URL, without secrets."""
         return self._upstream.address
 
     async def close(self) -> None:
-        """Wait until the turns of broken-off replies are stored, then close all connections."""
+        """Wait until the turns of interrupted replies are stored, then close all connections."""
         if self._passages:
             await asyncio.wait(self._passages, timeout=CLOSING)
         await self._upstream.close()
 
     async def _answer(self, scope: Scope, path: str, headers: Headers, client: Client) -> None:
-        """Pass on the request, and the response; say so if the upstream cannot be reached."""
+        """Pass on the request and the response. Answers 502 if the upstream cannot be reached."""
 
         async def pass_it() -> None:
             if scope["method"] == "POST" and path in APIS:
@@ -113,7 +113,7 @@ class Proxy:
         except InputError as error:
             await client.refuse(400, str(error), "no_user")
         except httpx2.HTTPError as error:
-            if client.has_response:  # its connection is closed as the upstream's was
+            if client.has_response:  # then the client's connection is closed, too
                 return
             what = f"{self._upstream.address} cannot be reached: {type(error).__name__}"
             logger.error("{}", what)
@@ -130,12 +130,15 @@ class Proxy:
             await pass_on(self._upstream, asked, client)
             return
         raw = [(name, value) for name, value in scope["headers"] if name != b"accept-encoding"]
-        raw.append((b"accept-encoding", b"identity"))  # what comes back is read on its way
+        raw.append((b"accept-encoding", b"identity"))  # the proxy reads the response
         asked = Asked("POST", path, _without_own(query), raw, b"")
         await pass_reply(self._upstream, asked, client, exchange, self._prompter)
 
     def _may(self, headers: Headers) -> bool:
-        """Return whether a request has the token: in our header, or as key if none is needed."""
+        """Return whether a request has the token: in our header, or as the API key.
+
+        The API key counts only if the upstream has a key of its own.
+        """
         if self._token is None:
             return True
         key = headers.get("authorization", "").removeprefix("Bearer ")
@@ -151,9 +154,9 @@ def make_proxy(
 ) -> Proxy:
     """Return the proxy that the settings describe. Raises SettingsError without an upstream.
 
-    `admit` is for a server that knows its callers by their tokens, and mounts the proxy: it says
-    for whom a request may speak, and keys of requests are then not passed to the upstream. That
-    server also says which pages may call.
+    `admit` is for a server that mounts the proxy and identifies callers by their tokens: it returns
+    the rule for the user and persona of a request. Then the keys of requests are not passed to the
+    upstream, and the server decides which web pages may call.
     """
     key, token = settings.serve.upstream_api_key, settings.serve.proxy_token
     usual = usually(settings.serve.proxy_user)
@@ -170,7 +173,7 @@ def make_proxy(
 
 
 def _path(scope: Scope) -> str | None:
-    """Return the path behind `/v1`, as it was sent; `None` for any other path.
+    """Return the path after `/v1`, as the client sent it; `None` for any other path.
 
     >>> _path({"path": "/v1/models"}), _path({"path": "/ai/v1/models", "root_path": "/ai/v1"})
     ('/models', '/models')
@@ -186,7 +189,9 @@ def _path(scope: Scope) -> str | None:
 
 
 def _stranger(headers: Headers, origins: Sequence[str] = ()) -> str | None:
-    """Return the host or the page that is not of this machine; `None` if all are.
+    """Return the host name or page origin that is not allowed; `None` if both are allowed.
+
+    Names of this machine are allowed, and the pages of `origins`.
 
     >>> [_stranger({"host": host}) for host in ("evil.example", "", "[::1]:80")]
     ['evil.example', '', None]
@@ -205,7 +210,7 @@ def _query(scope: Scope) -> str:
 
 
 def _without_own(query: str) -> str:
-    """Return a query without the parameters that are for the proxy.
+    """Return a query without the proxy's own parameters.
 
     >>> _without_own("user=ann&api-version=2"), _without_own("a=%20b")
     ('api-version=2', 'a=%20b')
@@ -216,9 +221,9 @@ def _without_own(query: str) -> str:
 
 
 def make_mounted(memory: "Souffleur", settings: "Settings") -> Proxy:
-    """Return the proxy behind the guard of the server, whose tokens it takes as API keys.
+    """Return the proxy for a server with a guard. The server's tokens are its API keys.
 
-    They are not passed to the upstream. Raises SettingsError without an upstream.
+    These tokens are not passed to the upstream. Raises SettingsError without an upstream.
     """
 
     def admit(scope: Scope) -> Admit:
@@ -231,7 +236,7 @@ def make_mounted(memory: "Souffleur", settings: "Settings") -> Proxy:
 
 
 def undated(app: ASGIApp) -> ASGIApp:
-    """Return an app whose answers have no `Date`: the server that it is mounted in sets one."""
+    """Return an app whose answers have no `Date` header, because the server adds its own."""
 
     async def passing(scope: Scope, receive: Receive, send: Send) -> None:
         async def sent(message: Message) -> None:
@@ -253,10 +258,10 @@ async def serve(
     tell: Callable[[str], object],
     stopping: asyncio.Event,
 ) -> None:
-    """Serve until `stopping` is set; `tell` is called with where, once requests are taken.
+    """Serve until `stopping` is set; call `tell` with the address when the proxy accepts requests.
 
-    Replies on their way then have `shutdown_timeout`; a reply that is cut off is stored so far.
-    Raises SettingsError if the address cannot be listened on, and as `check_served`.
+    After that, running replies have `shutdown_timeout` to end; the words of an interrupted reply
+    are stored. Raises SettingsError if the address is not available, and as `check_served`.
     """
     from souffleur.server.listening import (  # a mounted proxy needs no uvicorn
         address,
@@ -277,7 +282,7 @@ async def serve(
 
 
 def check_served(settings: "Settings", host: str) -> None:
-    """Raise SettingsError without an upstream, or if others could reach it without a token."""
+    """Raise SettingsError without an upstream, or if other machines need no token."""
     find_url(settings)
     if not is_local(host) and settings.serve.proxy_token is None:
         raise SettingsError(

@@ -35,35 +35,38 @@ if TYPE_CHECKING:
     from souffleur.api import Souffleur
 
 APIS: Mapping[str, Api] = {"/chat/completions": "chat", "/responses": "responses"}
-"""Paths whose requests ask for a reply."""
+"""Paths of requests for a reply."""
 MAX_NAME = 200
-"""Maximum characters of a model's name."""
+"""Maximum number of characters of a model's name."""
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """A request as it goes to the upstream, and the turn that its reply completes."""
+    """A request in the form for the upstream, and the turn that its reply completes."""
 
     body: bytes
-    """The request with the whisper, if it has one."""
+    """The body of the request, with the whisper if there is a whisper."""
     api: Api
     turn: OpenTurn | None = None
-    """`None` if it is no turn: nothing is whispered, and nothing observed."""
+    """`None` if the request is no turn; then it gets no whisper and is not observed."""
     whisper: Recall = field(default_factory=Recall)
     """The whisper."""
     notes: Notes = field(default_factory=Notes)
     """The notes that the user sees beside the reply."""
     seconds: float = 0.0
-    """How long the whisper took."""
+    """The time for the whisper, in seconds."""
     model: str = ""
-    """The model that is asked."""
+    """The name of the model in the request."""
     plain: bytes = b""
-    """The request without a whisper."""
+    """The body of the request without the whisper."""
     place: Place = "nowhere"
-    """Where the whisper stands."""
+    """The place of the whisper in the request."""
 
     def placed(self, place: Place) -> "Exchange":
-        """Return the exchange with its whisper at another place, or without it if there is none."""
+        """Return the exchange with its whisper at a place.
+
+        If the request has no room there, the exchange has no whisper and no references.
+        """
         body = inject(self.plain.decode(), self.whisper.text, self.api, place).encode()
         if body != self.plain:
             return replace(self, body=body, place=place)
@@ -78,36 +81,36 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Said:
-    """A turn whose reply has come to its end, or was aborted."""
+    """A turn with its complete or interrupted reply."""
 
     turn: OpenTurn
     assistant: str
-    """The whole reply."""
+    """The words of the reply; an interrupted reply ends with a mark."""
     whisper: Recall
 
 
 class Prompter:
-    """Whispers before a reply and observes it afterwards; its trouble never costs a reply."""
+    """Whispers before a reply and observes it afterwards. Its errors never stop a reply."""
 
     def __init__(self, memory: "Souffleur", *, patience: float, mode: Mode = "off") -> None:
-        """`patience` is how many seconds notices may take; `mode` says where notes go."""
+        """`patience` is the maximum time to find notices, in seconds; `mode` is the place of notes."""
         self._memory = memory
         self.mode: Mode = mode
-        """Where notes go."""
+        """Where the user sees notes."""
         self._seen: Latest[tuple[str, str], int] = Latest()
-        """The place in the ledger up to which a user knows the notices, by user and persona."""
+        """The ledger number of the last notice that the user has seen, by user and persona."""
         self._patience = patience
         self._threads = Threads()
         self._chains = Chains()
         self.places = Places()
-        """Where the models of the upstream take a whisper."""
+        """The places where the upstream's models accept a whisper."""
 
     async def begin(
         self, api: Api, body: bytes, headers: Headers, query: str, admit: Admit
     ) -> Exchange:
         """Return the request with its whisper. Raises the errors of `find_speaker`."""
         body = unmarked_json(body)
-        asked = parse_object(body)  # if it is none, the upstream will say so
+        asked = parse_object(body)  # the upstream answers any other body with an error
         messages = _messages(asked, api)
         if asked is None or messages is None or is_incognito(headers):
             return Exchange(body, api)
@@ -126,7 +129,7 @@ class Prompter:
             model = str(asked.get("model", ""))[:MAX_NAME]
             found = Exchange(body, api, turn, whisper, notes, taken, model, plain=body)
             return found.placed(self.places.first(model, len(body)))
-        except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
+        except Exception as error:  # noqa: BLE001  an error of the memory must never stop a reply
             logger.error("a request goes on without memory: {}", describe(error))
             trace_bug(logger, error)
             return Exchange(body, api)
@@ -145,7 +148,7 @@ class Prompter:
         self._memory.parts.replies.error = self._unread(turn, reply)
         if reply.calls_tools and whole_said:
             return None
-        if not said:  # what the user says is kept, whatever was replied
+        if not said:  # the user's words are stored, even if the reply could not be read
             return Said(turn, whole, exchange.whisper) if reply.unread else None
         if whole_said:
             return Said(turn, whole, exchange.whisper)
@@ -153,7 +156,7 @@ class Prompter:
         return Said(turn, f"{whole.rstrip()} {ABORTED}", exchange.whisper)
 
     def _unread(self, turn: OpenTurn, reply: Reply) -> str:
-        """Return and log why a reply is not kept as it was said; empty if it is."""
+        """Return and log why a reply is not stored completely; empty if it is."""
         if not reply.unread:
             return ""
         why = f"not all of its reply was read, which was passed on: {reply.unread}"
@@ -163,14 +166,14 @@ class Prompter:
         return f"turn {turn.turn_id}, {at:%Y-%m-%d %H:%M} UTC: {why}"
 
     def show(self, exchange: Exchange) -> None:
-        """Note that the user has been shown the notes of an exchange."""
+        """Remember that the user has seen the notes of an exchange."""
         if exchange.turn and exchange.notes.notices:
             key = exchange.turn.user_id, exchange.turn.agent_id
             place = max(one.seq for one in exchange.notes.notices)
             self._seen.put(key, max(place, self._seen.get(key) or 0))
 
     def keep(self, said: Said) -> None:
-        """Store a turn durably. May be called from any thread."""
+        """Store a turn durably. Can be called from any thread."""
         turn = said.turn
         receipt = self._memory.observe(
             user_id=turn.user_id,
@@ -198,12 +201,12 @@ class Prompter:
         messages: list[Any],
         called: Collection[str],
     ) -> OpenTurn | None:
-        """Return the turn that is asked for; `None` if the request has no word of a user."""
+        """Return the turn of a request; `None` if the request has no user's words."""
         talk: Talk | None = read_talk(messages, called)
         if isinstance(former := asked.get("previous_response_id"), str) and former:
             return self._chains.follow(speaker, talk, former)
         conversation = find_conversation(asked) if api == "responses" else None
-        if conversation and (talk is None or talk.is_first):  # else it brings its history itself
+        if conversation and (talk is None or talk.is_first):  # otherwise it has the whole talk
             return self._chains.go_on(speaker, talk, conversation)
         return self._threads.open(speaker, talk) if talk else None
 
@@ -212,14 +215,14 @@ class Prompter:
             user_id=turn.user_id,
             session_id=turn.session_id,
             agent_id=turn.agent_id,
-            text=turn.user or turn.so_far,  # what another has said
+            text=turn.user or turn.so_far,  # the words of another speaker
         )
 
     async def _notes(self, turn: OpenTurn, whisper: Recall) -> Notes:
-        """Return the references of the whisper, and the changes since the reply before."""
+        """Return the references of the whisper, and the notices since the last reply."""
         try:
             notices = await asyncio.wait_for(self._notices(turn), self._patience)
-        except Exception as error:  # noqa: BLE001  a reply must never fail for want of notes
+        except Exception as error:  # noqa: BLE001  an error of the notices must never stop a reply
             logger.warning("no notice is shown: {}", describe(error))
             notices = ()
         return Notes(whisper.references, notices)
@@ -238,7 +241,7 @@ class Prompter:
 
 
 def _messages(asked: Mapping[str, Any] | None, api: Api) -> list[Any] | None:
-    """Return the messages of a request; `None` if it has none."""
+    """Return the messages of a request; `None` if it has no messages."""
     given = (asked or {}).get("messages" if api == "chat" else "input")
     if isinstance(given, str):
         return [{"role": "user", "content": given}]
@@ -246,7 +249,7 @@ def _messages(asked: Mapping[str, Any] | None, api: Api) -> list[Any] | None:
 
 
 async def pass_on(upstream: Upstream, asked: Asked, client: Client) -> None:
-    """Pass on a request that asks for no reply. Raises httpx2.HTTPError if nothing comes back."""
+    """Pass on a request other than for a reply. Raises httpx2.HTTPError without an answer."""
     response = await upstream.send(asked)
     try:
         await client.begin(response.status_code, end_to_end(response.headers.raw))
@@ -260,10 +263,10 @@ async def pass_on(upstream: Upstream, asked: Asked, client: Client) -> None:
 async def pass_reply(
     upstream: Upstream, asked: Asked, client: Client, exchange: Exchange, prompter: Prompter
 ) -> None:
-    """Pass on a request for a reply; the turn is kept before the last of it is sent.
+    """Pass on a request for a reply; the turn is stored before the last part of it is sent.
 
-    If client or upstream hang up on the way, as much is kept as was said. Raises httpx2.HTTPError
-    if nothing comes back.
+    If client or upstream disconnect before the end, the words so far are stored. Raises
+    httpx2.HTTPError without an answer.
     """
     response, exchange = await _ask(upstream, asked, exchange, prompter.places)
     try:
@@ -288,7 +291,7 @@ async def pass_reply(
 
 
 async def while_there(client: Client, passage: "asyncio.Future[None]") -> None:
-    """Wait for a passage; end it if the client hangs up."""
+    """Wait until a request is passed on; cancel it if the client disconnects."""
     gone = asyncio.ensure_future(client.wait_until_gone())
     try:
         await asyncio.wait({passage, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -301,7 +304,7 @@ async def while_there(client: Client, passage: "asyncio.Future[None]") -> None:
 
 
 def headers_of(exchange: Exchange) -> RawHeaders:
-    """Return the headers that say which turn it is, how much was whispered, and how fast."""
+    """Return the headers with session, turn, number of whispered memories, and time of recall."""
     turn = exchange.turn
     if turn is None:
         return []
@@ -316,10 +319,10 @@ def headers_of(exchange: Exchange) -> RawHeaders:
 async def _ask(
     upstream: Upstream, asked: Asked, exchange: Exchange, places: Places
 ) -> tuple[httpx2.Response, Exchange]:
-    """Return the response, and the exchange with its whisper where it was taken.
+    """Return the response, and the exchange with its whisper at the accepted place.
 
-    A request that may have been refused because of its whisper is sent again with that elsewhere,
-    and at last without it; then what comes back is what the client would have had without us.
+    If a refusal may be due to the whisper, the request is sent again with the whisper at the next
+    place, and finally without it: then the client gets the same response as without the proxy.
     """
     response = await upstream.send(asked.with_body(exchange.body))
     if response.status_code not in REFUSALS:
@@ -355,7 +358,7 @@ async def _bring(
         async for part in response.aiter_raw():
             reply.take(part)
             left -= len(part)
-            if left == 0:  # so the client will not wait for more
+            if left == 0:  # the client does not wait after the last byte
                 reply.finish()
             if reply.complete:
                 await keep()

@@ -1,4 +1,4 @@
-"""The whisper as text in a request, and where each model takes it."""
+"""The whisper as text in a request, and the places where each model accepts it."""
 
 import json
 import re
@@ -17,7 +17,7 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def parse_object(data: str | bytes | bytearray) -> dict[str, Any] | None:
-    """Return the JSON object; `None` if it is anything else.
+    """Return the JSON object of a text; `None` if the text is no JSON object.
 
     >>> parse_object('{"a": 1}'), parse_object("[1]"), parse_object("{")
     ({'a': 1}, None, None)
@@ -31,7 +31,7 @@ def parse_object(data: str | bytes | bytearray) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class Span:
-    """A value, and where it stands in the text."""
+    """A value, and its position in the text."""
 
     value: Any
     """The value."""
@@ -42,7 +42,7 @@ class Span:
 
 
 def find_members(text: str, begin: int = 0) -> dict[str, Span]:
-    """Return the members of the object that begins there; of two with one name, the last.
+    """Return the members of the JSON object at a position; of members with one name, the last.
 
     >>> find_members('{"a": 1, "b": [2]}')["b"]
     Span(value=[2], begin=14, end=17)
@@ -59,7 +59,7 @@ def find_members(text: str, begin: int = 0) -> dict[str, Span]:
 
 
 def find_items(text: str, begin: int) -> Iterator[Span]:
-    """Yield the items of the array that begins there.
+    """Yield the items of the JSON array at a position.
 
     >>> [item.value for item in find_items('[1, {"a": 2}]', 0)]
     [1, {'a': 2}]
@@ -72,7 +72,7 @@ def find_items(text: str, begin: int) -> Iterator[Span]:
 
 
 def insert(text: str, at: int, more: str) -> str:
-    """Return the text with more at a position.
+    """Return the text with more text at a position.
 
     >>> insert("ac", 1, "b")
     'abc'
@@ -85,26 +85,27 @@ def _skip(text: str, at: int) -> int:
 
 
 def _next(text: str, at: int) -> int:
-    """Return where the next member or item begins, or where the object or array ends."""
+    """Return the position of the next member or item, or of the end of the object or array."""
     at = _skip(text, at)
     return _skip(text, at + 1) if text[at] == "," else at
 
 
 Api = Literal["chat", "responses"]
-"""Which of OpenAI's interfaces: `/chat/completions` or `/responses`."""
+"""The interface of OpenAI: `/chat/completions` or `/responses`."""
 Place = Literal["system", "user", "nowhere"]
-"""Where a whisper stands: in the system's text, before the user's latest words, or not at all."""
+"""The place of a whisper: in a system message, before the user's latest words, or without one."""
 SYSTEM_ROLES = frozenset({"system", "developer"})
 _EXAMPLE = "example_"
-"""How the names of system messages begin that are examples of a talk (OpenAI's cookbook)."""
+"""The beginning of the name of a system message that is an example of a talk (OpenAI cookbook)."""
 
 
 def inject(body: str, whisper: str, api: Api, place: Place = "system") -> str:
-    r"""Return the request with the whisper at a place of it. `body` must be a JSON object.
+    r"""Return the request with the whisper at a place. `body` must be a JSON object.
 
-    As system text it is appended, in chat to the first message of the system, wherever that stands,
-    in responses to `instructions`. If there is none, it becomes one, in front. A request without
-    words of a user has no such place, and stays as it is.
+    At the place `system`, the whisper is appended: in `/chat/completions` to the first system
+    message, in `/responses` to `instructions`. A request without them gets a new system message or
+    `instructions` at its beginning. At the place `user`, a request without user's words stays
+    unchanged.
 
     >>> inject('{"messages": [{"role": "user", "content": "hi"}]}', "Ann", "chat")
     '{"messages": [{"role": "system", "content": "Ann"}, {"role": "user", "content": "hi"}]}'
@@ -149,14 +150,14 @@ def _positions(messages: Sequence[Any], fits: Callable[[dict[str, Any]], bool]) 
 
 
 def _is_told(message: dict[str, Any]) -> bool:
-    """Return whether it is the system's, and has a place for a whisper."""
+    """Return whether a message is a system message with room for a whisper."""
     is_example = str(message.get("name", "")).startswith(_EXAMPLE)
     held = "content" in message and isinstance(message["content"], str | list | None)
     return message.get("role") in SYSTEM_ROLES and held and not is_example
 
 
 def _is_said(message: dict[str, Any]) -> bool:
-    """Return whether it is the user's, and has a place for a whisper."""
+    """Return whether a message is a user message with room for a whisper."""
     return message.get("role") == "user" and isinstance(message.get("content"), str | list)
 
 
@@ -166,7 +167,7 @@ def _content(body: str, messages: Span, position: int) -> Span:
 
 
 def _add(body: str, content: Span, whisper: str, type_: str, *, before: bool = False) -> str:
-    """Return the body with a whisper at an end of a content, or in place of an empty content."""
+    """Return the body with a whisper before or after a content, or instead of a null content."""
     text = json.dumps(whisper, ensure_ascii=False)
     place = content.begin + 1 if before else content.end - 1
     if isinstance(content.value, list):
@@ -180,15 +181,15 @@ def _add(body: str, content: Span, whisper: str, type_: str, *, before: bool = F
 
 
 REFUSALS = frozenset({400, 422})
-"""How upstreams answer messages that they, or the template of a model, cannot take: vLLM, LM Studio
-and most others with 400, those that check requests with pydantic with 422. Any other status is due
-to something else: the key, the address, the rate, the size of a body, trouble of the upstream."""
+"""HTTP statuses for messages that an upstream or a model's template does not accept: 400 from vLLM,
+LM Studio and most others, 422 from upstreams that check requests with pydantic. Any other status
+has another cause: the key, the address, the rate, the size of a body, a fault of the upstream."""
 ORDER: tuple[Place, ...] = ("system", "user", "nowhere")
-"""The places, from the best one on."""
+"""The places, the best first."""
 LEARNED_FOR = 3600.0
-"""Seconds for which a refusal counts: a model may have another template tomorrow."""
+"""Seconds for which a refusal counts, because a model may get another template."""
 MAX_MODELS = 1000
-"""Models that are remembered."""
+"""Maximum number of models that are remembered."""
 _TOLD = {
     "user": "before the user's words, but refused it as the system's",
     "nowhere": "nowhere: a request was refused with one, and answered without",
@@ -196,16 +197,16 @@ _TOLD = {
 
 
 class Places:
-    """Remembers which requests the models of one upstream have refused."""
+    """Remembers the places where the models of one upstream refused a whisper."""
 
     def __init__(self, steady: Callable[[], float] = time.monotonic) -> None:
-        """`steady` counts seconds and never jumps."""
+        """Take a `steady` clock: it returns seconds and never jumps."""
         self._steady = steady
         self._refused: Latest[tuple[str, Place], tuple[int, float]] = Latest(2 * MAX_MODELS)
-        """From which length on requests were refused, and until when that counts."""
+        """The minimum length of refused requests, and the time until which it counts."""
 
     def first(self, model: str, length: int) -> Place:
-        """Return the best place for a request of so many characters that is not known to fail.
+        """Return the best place without a known refusal; `length` is that of the request in bytes.
 
         >>> (places := Places()).learn("gemma", 900, "user")
         >>> places.first("gemma", 100), places.first("qwen", 100)
@@ -214,10 +215,11 @@ class Places:
         return next(one for one in ORDER if length < self._limit(model, one))
 
     def learn(self, model: str, length: int, place: Place) -> None:
-        """Note that a request was refused with a whisper at any place before this one.
+        """Remember that a model refused a request at each better place than `place`.
 
-        If another place is taken, the refused one is none for this model. If none is, a shorter
-        request may do, as the whisper may have been too much for the model's context.
+        If the model accepted the whisper at `place`, no request uses the better places. If it
+        accepted the request only without the whisper, requests of this length or more do not use
+        them: the whisper may have been too long for the model's context.
         """
         begin = length if place == "nowhere" else 0
         logger.warning("the model {!r} takes a whisper {}", model, _TOLD[place])
@@ -231,7 +233,7 @@ class Places:
 
 
 def after(place: Place) -> Place | None:
-    """Return the next best place; `None` if there is none.
+    """Return the next best place; `None` after the last place.
 
     >>> after("system"), after("user"), after("nowhere")
     ('user', 'nowhere', None)

@@ -1,4 +1,4 @@
-"""Notes that a user sees beside a reply, and how the bytes of the response carry them."""
+"""Notes that a user sees with a reply, and their place in the bytes of the response."""
 
 import json
 from collections.abc import Mapping
@@ -13,9 +13,10 @@ from souffleur.proxy.streams import BLANK, read_event, split_events
 from souffleur.recall.rendering import Reference
 
 Mode = Literal["off", "append", "event"]
-"""Whether notes are appended to the text of a reply, or go beside it, or not at all."""
+"""Where notes are shown: `append` adds them to the text of a reply, `event` sends them separately
+in the same response, `off` sends no notes."""
 _CALLING = ("tool_calls", "function_call")
-"""Why a reply ends that goes on after a call of tools."""
+"""The finish reasons of a reply that continues after a tool call."""
 
 
 @dataclass(frozen=True)
@@ -26,19 +27,19 @@ class Notes:
     notices: tuple[Notice, ...] = ()
 
     def __bool__(self) -> bool:
-        """Return whether there is anything to show."""
+        """Return whether there is a reference or a notice."""
         return bool(self.references or self.notices)
 
     @property
     def text(self) -> str:
-        """The text that is appended to a reply, between marks."""
+        """The notes as text to append to a reply, between marks."""
         lines = [line for one in self.notices for line in one.text.split("\n")]
         lines += [f"{one.text} ({one.age})" for one in self.references]
         return marked("\n\n---\n" + "\n".join(f"- {line}" for line in lines))
 
     @property
     def data(self) -> str:
-        """The same as one line of JSON."""
+        """The notes as one line of JSON."""
         told = {
             "notices": [one.model_dump(mode="json") for one in self.notices],
             "references": [asdict(one) for one in self.references],
@@ -50,16 +51,16 @@ class Carrier:
     """Puts notes into the bytes of one response."""
 
     def __init__(self, notes: Notes, mode: Mode, api: Api) -> None:
-        """Without a text of its own to append to, as in `/responses`, notes go beside it."""
+        """In `/responses`, the mode `append` has the effect of `event`."""
         self.done = False
-        """Whether the bytes returned so far hold the notes."""
+        """Whether the bytes returned so far contain the notes."""
         self._notes = notes
         self._appends = mode == "append" and api == "chat"
         self._held = b""
         self._form: Form = ""
 
     def take(self, part: bytes, form: Form) -> bytes:
-        """Return bytes as they are to be sent; `form` is that of the response, if known."""
+        """Return the bytes to send now; `form` is the form of the response, empty if unknown."""
         if self.done or not form:
             return part
         self._form = form
@@ -76,7 +77,7 @@ class Carrier:
         return sent
 
     def finish(self) -> bytes:
-        """Return the bytes that are left."""
+        """Return the last bytes to send."""
         left, self._held = self._held, b""
         return self._whole(left) if self._form == "whole" else left
 
@@ -85,7 +86,7 @@ class Carrier:
             text = body.decode()
             new = self._into_chat(text) if self._appends else self._beside(text)
         except (ValueError, KeyError, IndexError, RecursionError):
-            return body  # it is no JSON object
+            return body  # the body is no JSON object, or has no reply
         self.done = new != text
         return new.encode()
 
@@ -97,7 +98,10 @@ class Carrier:
         return part[:begin] + comment + part[begin:]
 
     def _event(self, event: bytes) -> bytes:
-        """Return an event, with the notes before it if it is the last of the reply."""
+        """Return an event. The last event of a reply has the notes before it.
+
+        If the last event has text of its own, the notes follow it.
+        """
         chunk = next(iter(read_event(event).data), {})
         choice = _first(chunk.get("choices"))
         reason = choice.get("finish_reason")
@@ -129,7 +133,7 @@ class Carrier:
 
 
 def _first(choices: object) -> Mapping[str, Any]:
-    """Return the first choice of a chunk; nothing if it has none."""
+    """Return the first choice of a chunk; empty if it has no choice."""
     every = choices if isinstance(choices, list) else []
     found = (one for one in every if isinstance(one, Mapping) and not one.get("index", 0))
     return next(found, {})

@@ -1,4 +1,4 @@
-"""The reply: the companion's words, read from the bytes of a response while they pass."""
+"""The reply: the companion's words, read from the bytes of a response on their way."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
@@ -16,45 +16,45 @@ from souffleur.proxy.streams import (
 )
 
 ABORTED = "[aborted]"
-"""The mark at the end of a reply that was broken off."""
+"""The mark at the end of an interrupted reply."""
 MAX_BODY = 64 << 20
-"""Bytes of a response, or of one of its events, which are read; a longer one is not observed."""
+"""Maximum number of bytes of a response, or of one of its events; a longer one is not observed."""
 _CALLS = frozenset(
     {"function_call", "custom_tool_call", "computer_call", "local_shell_call", "shell_call"}
     | {"apply_patch_call", "mcp_approval_request"}
 )
-"""Items of a response that wait for the client: the reply comes with a later one."""
+"""Types of items of a response that wait for the client; a later response has the reply."""
 NOT_KNOWN = "it is no reply of OpenAI's interface"
 NO_JSON = "it is neither events nor one JSON object"
 ODD_EVENT = "one of its events is no JSON object"
 TOO_LONG = f"it is longer than {MAX_BODY >> 20} MB"
-"""Why a reply, or a part of it, is not read."""
+"""Reasons why a reply, or a part of it, is not read."""
 
 Form = Literal["", "events", "whole"]
-"""How a response comes: as events, or as one JSON object; empty until its first byte tells."""
+"""The form of a response: events, or one JSON object; empty before its first byte."""
 
 
 class Reply:
-    """Takes the bytes of a response and gives its words; it skips parts that it cannot read."""
+    """Reads the words of a response from its bytes. Skips unreadable parts."""
 
     def __init__(self, api: Api, encoding: str = "") -> None:
-        """Read a response with this `Content-Encoding`."""
+        """Prepare to read a response; `encoding` is its `Content-Encoding`."""
         self.form: Form = ""
-        """How it comes, as its body tells, whatever its header says."""
+        """The form of the response, found from its body."""
         self.unread = ""
-        """Why it, or a part of it, is not read; empty if all is."""
+        """Why the reply, or a part of it, is not read; empty if all of it is read."""
         self.complete = False
-        """Whether the reply has come to its end."""
+        """Whether the reply has ended without an error."""
         self.calls_tools = False
-        """Whether the companion waits for tools, and says the rest afterwards."""
+        """Whether the companion calls tools and continues afterwards."""
         self.ended = False
-        """Whether the companion has said why it stopped."""
+        """Whether the response says that the reply has ended."""
         self.failed = False
-        """Whether the upstream has reported an error within the reply, which then has no end."""
+        """Whether the upstream has reported an error within the reply; then it is incomplete."""
         self.known = False
-        """Whether something in it has the form of a reply."""
+        """Whether a part of the response has the form of a reply."""
         self.grows = False
-        """Whether the words have come piece by piece."""
+        """Whether the words have arrived in parts."""
         self.id = ""
         """The id of the response."""
         self._said: dict[str, list[str]] = {}
@@ -68,12 +68,12 @@ class Reply:
 
     @property
     def text(self) -> str:
-        """The words so far, without thoughts."""
+        """The words so far, without the model's thoughts."""
         texts = filter(None, ("".join(part) for part in self._said.values()))
         return without_thinking("\n".join(texts))
 
     def take(self, data: bytes) -> None:
-        """Read some bytes of the response."""
+        """Read the next bytes of the response."""
         try:
             for part in self._decode(data):
                 self._take_decoded(part)
@@ -81,7 +81,7 @@ class Reply:
             self._give_up(str(error))
 
     def finish(self) -> None:
-        """Read the rest: the response has ended."""
+        """Read the rest at the end of the response."""
         left, self._held = bytes(self._held.lstrip(BLANK)), bytearray()
         if left and self.form == "events":
             self._take_event(left)
@@ -92,7 +92,7 @@ class Reply:
         self.complete |= self.ended and not self.failed
 
     def say(self, part: str, text: object, *, whole: bool = False) -> None:
-        """Note the text of a part of the reply: more of it, or the `whole`."""
+        """Add text to a part of the reply; with `whole`, the text replaces the part."""
         if isinstance(text, str) and text:
             said = self._said.setdefault(part, [])
             if whole:
@@ -100,7 +100,7 @@ class Reply:
             said.append(text)
 
     def say_all(self, parts: Mapping[str, str]) -> None:
-        """Note all text, part by part."""
+        """Replace the text of the reply by these parts."""
         self._said = {part: [text] for part, text in parts.items()}
 
     def _take_decoded(self, part: bytes) -> None:
@@ -143,7 +143,7 @@ class Reply:
 
 
 def tells_of_error(body: Mapping[str, Any]) -> bool:
-    """Return whether an object tells of an error: as OpenAI's, as vLLM's, or without a frame.
+    """Return whether an object is an error: in the form of OpenAI or vLLM, or a bare message.
 
     >>> tells_of_error({"error": {"message": "…"}}), tells_of_error({"object": "error"})
     (True, True)
@@ -156,9 +156,9 @@ def tells_of_error(body: Mapping[str, Any]) -> bool:
 
 
 def _read_chat(reply: Reply, body: Mapping[str, Any]) -> None:
-    """Read a completion, or a chunk of one; of several choices the first.
+    """Read a completion, or a chunk of a completion. Of several choices, only the first is read.
 
-    Some servers send the whole message in the last chunk, or in each chunk beside the new part.
+    Some servers send the whole message in the last chunk, or in each chunk with the new part.
     """
     reply.id = str(body.get("id") or reply.id)
     reply.known |= isinstance(body.get("choices"), list)
@@ -180,7 +180,7 @@ def _read_chat(reply: Reply, body: Mapping[str, Any]) -> None:
 
 
 def _read_response(reply: Reply, body: Mapping[str, Any]) -> None:
-    """Read a response, or an event of one."""
+    """Read a response, or an event of a response."""
     kind = str(body.get("type") or "")
     reply.known |= kind.startswith("response.") or "output" in body
     part = f"{body.get('output_index')} {body.get('content_index')}"
@@ -199,7 +199,7 @@ def _read_response(reply: Reply, body: Mapping[str, Any]) -> None:
 
 
 def _read_output(reply: Reply, response: Mapping[str, Any]) -> None:
-    """Read the output of a response that is at its end."""
+    """Read the output of an ended response."""
     said: dict[str, str] = {}
     for index, item in enumerate(_mappings(response.get("output"))):
         reply.calls_tools |= str(item.get("type")) in _CALLS

@@ -10,25 +10,25 @@ from souffleur.errors import InputError
 from souffleur.knowledge.identity import check_sent_id
 
 Headers = Mapping[str, str]
-"""Headers of a request, with names in lower case; values beyond ASCII may be percent-encoded."""
+"""Headers of a request by name in lower case; values may be percent-encoded."""
 
 USER_HEADERS = ("x-souffleur-user", "x-openwebui-user-id")
 SESSION_HEADERS = ("x-souffleur-session", "x-openwebui-chat-id")
 PERSONA_HEADERS = ("x-souffleur-persona",)
 TURN_HEADERS = ("x-souffleur-turn",)
-"""Headers that name each id; the first that is there counts."""
+"""Headers with each id; the first header in the request counts."""
 USER_FIELDS = ("user_id", "user")
 SESSION_FIELDS = ("session_id", "chat_id", "conversation_id", "run_id")
 PERSONA_FIELDS = ("persona", "agent_id")
 TURN_FIELDS = ("turn_id",)
-"""Fields of a request's `metadata` that name each id, and parameters of its query."""
+"""Fields of a request's `metadata`, and parameters of its query, with each id."""
 TEMPORARY_CHATS = ("temporary:", "local:")
-"""How the ids of chats begin that Open WebUI does not save."""
+"""The beginning of the id of a temporary chat, which Open WebUI does not save."""
 QUERY_FIELDS = frozenset(USER_FIELDS + SESSION_FIELDS + PERSONA_FIELDS + TURN_FIELDS)
-"""Parameters of a query that are not the upstream's."""
+"""Parameters of a query that are not passed to the upstream."""
 
 _UNFILLED = re.compile(r"\{\{.*\}\}")
-"""A placeholder such as {{USER_ID}} that a front end did not fill: it names nobody."""
+"""A placeholder that a front end did not fill, for example {{USER_ID}}: it is no id."""
 
 HOW_TO_SAY = (
     "this proxy serves several users, and the request names none: send the header "
@@ -38,10 +38,10 @@ HOW_TO_SAY = (
 
 @dataclass(frozen=True)
 class Speaker:
-    """Whose request it is."""
+    """The user, persona, session and turn of a request."""
 
     user_id: str
-    """Whose memories they are."""
+    """The user who speaks."""
     agent_id: str
     """The persona that replies."""
     session_id: str | None
@@ -51,13 +51,14 @@ class Speaker:
 
 
 Admit = Callable[[str | None, str | None], tuple[str, str | None]]
-"""From the user and persona that a request names to those that it is about; it may raise."""
+"""Returns the user and persona of a request, from the user and persona that it names. May raise an
+error."""
 
 
 def usually(usual: str | None) -> Admit:
-    """Return a rule that takes the user named by a request, else the usual user.
+    """Return a rule for the user named by a request, or otherwise the usual user.
 
-    It raises InputError if nobody is named and there is no usual user.
+    The rule raises InputError if the request names no user and there is no usual user.
     """
 
     def admit(user_id: str | None, agent_id: str | None) -> tuple[str, str | None]:
@@ -69,7 +70,7 @@ def usually(usual: str | None) -> Admit:
 
 
 def find_speaker(headers: Headers, body: Mapping[str, Any], query: str, admit: Admit) -> Speaker:
-    """Return who speaks: by headers, else by the body, else by the query, as far as admitted.
+    """Return the speaker of a request: ids from headers, otherwise the body, otherwise the query.
 
     Raises InputError for an invalid id, and the errors of `admit`.
 
@@ -102,7 +103,9 @@ def find_speaker(headers: Headers, body: Mapping[str, Any], query: str, admit: A
 
 
 def is_incognito(headers: Headers) -> bool:
-    """Return whether nothing is to be looked up or kept: by our header, else by the chat's id.
+    """Return whether a request is incognito: by our header, or otherwise by the chat's id.
+
+    The memory is not read and not written for an incognito request.
 
     >>> is_incognito({"x-openwebui-chat-id": "temporary:a1"})
     True
@@ -113,12 +116,12 @@ def is_incognito(headers: Headers) -> bool:
     """
     asked = headers.get("x-souffleur-incognito", "").strip().lower()
     if asked and not _UNFILLED.search(asked):
-        return asked not in ("0", "false", "no", "off")  # whoever says more wants it
+        return asked not in ("0", "false", "no", "off")  # any other value means yes
     return headers.get("x-openwebui-chat-id", "").startswith(TEMPORARY_CHATS)
 
 
 def find_conversation(body: Mapping[str, Any]) -> str | None:
-    """Return the id of the conversation that a request to `/responses` belongs to."""
+    """Return the id of the conversation of a request to `/responses`."""
     given = body.get("conversation")
     found = given.get("id") if isinstance(given, Mapping) else given
     return found if isinstance(found, str) and found else None

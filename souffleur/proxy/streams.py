@@ -12,15 +12,15 @@ from typing import Any, Protocol
 from souffleur.proxy.injection import parse_object
 
 Decode = Callable[[bytes], Iterator[bytes]]
-"""Yields the next part of a body, decoded. Raises UndecodableError for a damaged part."""
+"""Yields the decoded bytes of the next part of a body. Raises UndecodableError if damaged."""
 
 
 class UndecodableError(Exception):
-    """A body cannot be decoded."""
+    """The body of a response cannot be decoded."""
 
 
 class _Decompressor(Protocol):
-    """The methods that zlib and zstd have in common."""
+    """The common methods of the decompressors of zlib and zstd."""
 
     @property
     def eof(self) -> bool: ...
@@ -30,7 +30,7 @@ class _Decompressor(Protocol):
 
 
 def make_decoder(encoding: str) -> Decode:
-    """Return a decoder for this `Content-Encoding`.
+    """Return a decoder for the value of a `Content-Encoding` header.
 
     Raises UndecodableError for an unknown encoding, or if its library is not installed.
 
@@ -64,7 +64,7 @@ def _step(name: str) -> Decode:
 
 
 def _in_members(make: Callable[[], _Decompressor], error: type[Exception]) -> Decode:
-    """Return a decoder for one member, or frame, after another."""
+    """Return a decoder for a sequence of gzip members or zstd frames."""
     inner = make()
 
     def decode(data: bytes) -> Iterator[bytes]:
@@ -107,7 +107,7 @@ def _guarded(
 
 
 def _library(*names: str) -> ModuleType | None:
-    """Return the first of some libraries that is installed."""
+    """Return the first installed library of these names; `None` if no library is installed."""
     for name in names:
         try:
             return import_module(name)
@@ -119,13 +119,13 @@ def _library(*names: str) -> ModuleType | None:
 DONE = b"[DONE]"
 """The data of the last event of a chat."""
 BLANK = b"\xef\xbb\xbf \t\r\n"
-"""Bytes that may stand before a body: white space, and the mark of UTF-8."""
+"""Bytes that may come before a body: white space, and the byte order mark of UTF-8."""
 _DATA = (b"data", b"error")
-"""Fields that hold data; the latter is llama.cpp's, which named errors so until 2025."""
+"""Fields with data; llama.cpp used the second for errors until 2025."""
 _END = re.compile(rb"(?>\r\n|\n|\r){2}")
-"""Lines end with CR, LF or both, and an event with an empty one (html.spec.whatwg.org)."""
+"""The end of an event: an empty line. Lines end with CR, LF or both (html.spec.whatwg.org)."""
 _LONGEST = 4
-"""Bytes of the longest such end."""
+"""Number of bytes of the longest end of an event."""
 
 
 @dataclass(frozen=True)
@@ -134,17 +134,17 @@ class Event:
 
     name: str = ""
     data: tuple[dict[str, Any], ...] = ()
-    """Its data, usually one JSON object."""
+    """The data, usually one JSON object."""
     is_last: bool = False
-    """Whether it says that it is the last one."""
+    """Whether the event ends the stream."""
     is_odd: bool = False
-    """Whether some of its data are no JSON object."""
+    """Whether a part of its data is no JSON object."""
 
 
 def split_events(held: bytes, seen: int = 0) -> tuple[list[bytes], bytes]:
     r"""Return the whole events at the beginning of some bytes, and the rest.
 
-    Nothing ends in the first `seen` bytes, so that they need not be searched again.
+    No event ends in the first `seen` bytes; they are not searched again.
 
     >>> split_events(b"data: 1\n\ndata: 2\r\n\r\ndata: 3\r\rda")
     ([b'data: 1\n\n', b'data: 2\r\n\r\n', b'data: 3\r\r'], b'da')
@@ -158,7 +158,8 @@ def split_events(held: bytes, seen: int = 0) -> tuple[list[bytes], bytes]:
 def read_event(event: bytes) -> Event:
     r"""Return the content of an event.
 
-    Data in several lines are one object, or one each, as some servers end no event.
+    Data in several lines are one object, or one object for each line, because some servers do not
+    end events.
 
     >>> read_event(b'event: x\ndata:{"a":\ndata: 1}\n\n')
     Event(name='x', data=({'a': 1},), is_last=False, is_odd=False)
@@ -185,4 +186,4 @@ def read_event(event: bytes) -> Event:
 
 
 def _read(data: bytes) -> dict[str, Any] | None:
-    return parse_object(data.decode(errors="replace"))  # a character may be cut in two
+    return parse_object(data.decode(errors="replace"))  # a character may be incomplete

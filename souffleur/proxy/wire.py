@@ -1,4 +1,4 @@
-"""Both ends of the proxy: the client that asks, and the upstream that answers."""
+"""The connections of the proxy: to the client and to the upstream."""
 
 import asyncio
 import json
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
     from souffleur.settings import Settings
 
 RawHeaders = list[tuple[bytes, bytes]]
-"""Headers as they are sent, in order."""
+"""Names and values of headers in the order of the request or response."""
 
 CONNECT_TIMEOUT = 10.0
-"""Seconds to reach the upstream; how long a model thinks is the client's matter."""
+"""Maximum seconds to connect to the upstream. The client decides how long to wait for a reply."""
 MAX_IDLE = 100
-"""Connections to the upstream that are kept open."""
+"""Maximum number of idle connections to the upstream."""
 IDLE = 60.0
-"""Seconds for which they stay open: about as long as a user takes for the next message. Routers on
-the way may drop a connection that is silent for some minutes without notice."""
+"""Seconds for which an idle connection stays open: about the time until a user's next message.
+Routers may drop a silent connection after some minutes without notice."""
 OWN = b"x-souffleur-"
-"""How the names of our own headers begin: the upstream does not see them."""
+"""The beginning of the names of our own headers; they are not passed to the upstream."""
 _PATIENCE = {"timeout": {"connect": CONNECT_TIMEOUT}}
 _HOP_BY_HOP = frozenset(
     {b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"te"}
     | {b"trailer", b"transfer-encoding", b"upgrade", b"proxy-connection"}
 )
-"""Headers that concern one connection (RFC 9110, 7.6.1)."""
+"""Headers for one connection only (RFC 9110, 7.6.1)."""
 
 NO_UPSTREAM = (
     "the proxy has no endpoint behind it: give --upstream URL or set SOUFFLEUR_UPSTREAM_URL, such "
@@ -53,27 +53,27 @@ class Asked:
 
     method: str
     path: str
-    """It begins behind the `/v1` of OpenAI's interface."""
+    """The part of the path after the `/v1` of OpenAI's interface."""
     query: str
-    """The part after the question mark; usually empty."""
+    """The part of the URL after the question mark; usually empty."""
     headers: RawHeaders
     """The client's headers."""
     body: bytes | AsyncIterable[bytes]
 
     def with_body(self, body: bytes) -> "Asked":
-        """Return the request with another body, and its length."""
+        """Return the request with another body and its `Content-Length`."""
         others = [header for header in self.headers if header[0].lower() != b"content-length"]
         length = (b"content-length", str(len(body)).encode())
         return replace(self, headers=[*others, length], body=body)
 
 
 class Upstream:
-    """Sends requests to the endpoint behind the proxy, and returns its responses as they begin."""
+    """Sends requests to the endpoint behind the proxy, and returns its responses."""
 
     def __init__(self, url: str, key: str | None = None, *, with_theirs: bool = True) -> None:
-        """`key` replaces the keys of clients, which are passed on only `with_theirs`.
+        """`key` replaces the clients' keys. Without `with_theirs`, clients' keys are not passed on.
 
-        Raises SettingsError if the environment bars the way: see `connection`.
+        Raises SettingsError for unusable settings in the environment: see `connection`.
         """
         self._url = api_base(url)
         self._key = key
@@ -82,21 +82,21 @@ class Upstream:
         limits = httpx2.Limits(
             max_connections=None, max_keepalive_connections=MAX_IDLE, keepalive_expiry=IDLE
         )
-        # A client adds cookies, redirects and logins, which are not ours and take time.
+        # A transport, because a client of httpx2 adds cookies, redirects and logins.
         self._transport = httpx2.AsyncHTTPTransport(**connection(self._url), limits=limits)
 
     @property
     def address(self) -> str:
-        """The URL as it may be shown."""
+        """The URL without secrets."""
         return bare_address(self._url)
 
     @property
     def has_key(self) -> bool:
-        """Whether it has a key of its own, so that clients need no key for it."""
+        """Whether the upstream has a key of its own; then clients need no key for it."""
         return self._key is not None
 
     async def send(self, asked: Asked) -> httpx2.Response:
-        """Return the response when its headers are there; close it when it is read.
+        """Return the response when its headers have arrived; the caller must close it.
 
         Raises httpx2.HTTPError if the upstream cannot be reached.
         """
@@ -123,7 +123,7 @@ class Upstream:
 
 
 def find_url(settings: "Settings") -> str:
-    """Return the URL of the upstream. Raises SettingsError if there is none, or it is invalid."""
+    """Return the URL of the upstream. Raises SettingsError if it is missing or invalid."""
     url = settings.serve.upstream_url or settings.base_url
     if url is None:
         raise SettingsError(NO_UPSTREAM)
@@ -136,7 +136,7 @@ def find_url(settings: "Settings") -> str:
 
 
 def _login(url: httpx2.URL) -> str:
-    """Return the `Authorization` for a URL with a user's name in it; empty if it has none.
+    """Return the `Authorization` header for a URL with a user name; empty without a user name.
 
     >>> _login(httpx2.URL("http://ann:pw@localhost/v1")), _login(httpx2.URL("http://localhost/v1"))
     ('Basic YW5uOnB3', '')
@@ -146,7 +146,7 @@ def _login(url: httpx2.URL) -> str:
 
 
 def end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
-    """Return the headers to pass on, in lower case: neither a connection's nor the proxy's own.
+    """Return the headers to pass on, in lower case, without those of a connection or the proxy.
 
     >>> end_to_end([(b"Accept", b"a"), (b"TE", b"b"), (b"X-Souffleur-User", b"ann")])
     [(b'accept', b'a')]
@@ -165,7 +165,7 @@ def end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
 
 
 def readable(headers: Iterable[tuple[bytes, bytes]]) -> Mapping[str, str]:
-    """Return headers by name in lower case, as text; of two with one name, the last.
+    """Return headers as text by name in lower case; of headers with one name, the last.
 
     >>> readable([(b"X-A", "Ännchen".encode())])
     {'x-a': 'Ännchen'}
@@ -181,11 +181,11 @@ def _text(value: bytes) -> str:
 
 
 class ClientGoneError(Exception):
-    """The client has hung up before it had said everything."""
+    """The client disconnected before the end of its request."""
 
 
 class Client:
-    """The other end of one request."""
+    """The connection to the client of one request."""
 
     def __init__(self, receive: Receive, send: Send) -> None:
         self._receive = receive
@@ -195,7 +195,7 @@ class Client:
         """Whether the response has begun."""
 
     async def hear(self) -> AsyncIterator[bytes]:
-        """Yield the body of the request. Raises ClientGoneError."""
+        """Yield the parts of the request's body. Raises ClientGoneError."""
         more = True
         while more:
             message = await self._receive()
@@ -207,11 +207,11 @@ class Client:
         self._heard.set()
 
     async def hear_all(self) -> bytes:
-        """Return the body of the request. Raises ClientGoneError."""
+        """Return the whole body of the request. Raises ClientGoneError."""
         return b"".join([part async for part in self.hear()])
 
     async def wait_until_gone(self) -> None:
-        """Wait until the client has hung up, or has its response."""
+        """Wait until the client disconnects, or has its response."""
         await self._heard.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass
@@ -222,11 +222,11 @@ class Client:
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
     async def tell(self, part: bytes, *, more: bool = True) -> None:
-        """Send a part of the response, which is the last one unless there is `more`."""
+        """Send a part of the response; without `more`, it is the last part."""
         await self._send({"type": "http.response.body", "body": part, "more_body": more})
 
     async def refuse(self, status: int, message: str, code: str) -> None:
-        """Answer with an error, as OpenAI's interface has it."""
+        """Answer with an error in the format of OpenAI."""
         kind = "invalid_request_error" if status < 500 else "api_error"
         error = {"message": message, "type": kind, "param": None, "code": code}
         body = json.dumps({"error": error}).encode()

@@ -47,7 +47,7 @@ class People:
         self._journal = journal
 
     async def find(self, user_id: str, agent_id: str) -> tuple[Person | None, PersonaCard | None]:
-        """Return a user and a persona; `None` for one not introduced. Raises StoreError."""
+        """Return a user and a persona, each `None` if not introduced. Raises StoreError."""
         ids = [person_id(user_id), persona_id(agent_id)]
         return _pair(await self._journal.collection.get(ids))
 
@@ -68,10 +68,10 @@ class People:
     def introduce(
         self, user_id: str, *, now: datetime, called: str | None = None, **fields: str | None
     ) -> Person:
-        """Write the next version of a user; a field that is `None` keeps its value.
+        """Write the next version of a user and return it; a field that is `None` keeps its value.
 
-        `called` is the title used in memories written before the user had one. Raises
-        InputError, and SettingsError if a field is invalid or holds a secret.
+        `called` is the title of the user in memories from before the introduction. Raises
+        InputError for an invalid id, SettingsError if a field is invalid or contains a secret.
         """
         with self._journal.lock:
             old, _ = self.find_now(check_id(user_id), "")
@@ -117,20 +117,20 @@ _COUNTED = (MemoryState.ACTIVE, MemoryState.PENDING)
 
 
 class UserSummary(Frozen):
-    """What there is of one user."""
+    """The numbers of memories and turns of one user."""
 
     user_id: str
     """The host's id of the user."""
     memories: int
-    """Memories in force, or waiting for consent; no episodes and no portraits."""
+    """Number of memories in force or waiting for consent, without episodes and portraits."""
     turns: int
-    """Turns, whether or not their words have expired."""
+    """Number of turns, with expired turns."""
     last_seen: AwareDatetime | None = None
-    """When the latest turn was said; `None` if there is none."""
+    """The time of the latest turn; `None` without turns."""
 
 
 async def list_users(memories: Collection, journal: Journal) -> list[UserSummary]:
-    """Return all users with a memory or a turn; those who were seen last come first."""
+    """Return all users with a memory or a turn, the last seen user first."""
     kept: Counter[str] = Counter()
     said: Counter[str] = Counter()
     seen: dict[str, datetime] = {}
@@ -161,7 +161,7 @@ def _counts(point: Point) -> bool:
 
 
 class Choices:
-    """The preferences in a journal; those who have chosen nothing have the usual ones."""
+    """The preferences of users in a journal. A user without a record has the defaults."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -172,9 +172,9 @@ class Choices:
         return _first(await self._journal.collection.get([id]), user_id)
 
     def find_cached(self, user_id: str) -> Preferences:
-        """Return the preferences of a user without asking a server. Raises StoreError.
+        """Return the preferences of a user without a request to a server. Raises StoreError.
 
-        Of a server, these are the preferences that were read last, or the usual ones.
+        With a server, these are the preferences that were last read, or else the defaults.
         """
         collection, id = self._journal.collection, preferences_id(check_id(user_id))
         kept = collection.memo.find(id)
@@ -183,9 +183,9 @@ class Choices:
         return _first([] if collection.shared else collection.get_now([id]), user_id)
 
     def change(self, user_id: str, *, now: datetime, **fields: bool | None) -> Preferences:
-        """Write the preferences with these fields; a field that is `None` keeps its value.
+        """Change these preferences and return all; a field that is `None` keeps its value.
 
-        Raises InputError, and SettingsError for an invalid value.
+        Raises InputError for an invalid id, SettingsError for an invalid value.
         """
         with self._journal.lock:
             found = self._journal.collection.get_now([preferences_id(check_id(user_id))])
@@ -196,7 +196,7 @@ class Choices:
             return new
 
     async def resting(self) -> frozenset[str]:
-        """Return the users whose memory is off."""
+        """Return the ids of the users whose memory is switched off."""
         chosen = Filter((Is("type", "preferences"),))
         found = read_each(await read_all(self._journal.collection, chosen), to_preferences)
         return frozenset(one.user_id for one in found if not one.memory)

@@ -1,7 +1,7 @@
 """The fields by which records are looked up, and their indexes.
 
-Each index costs nine files, and time at each opening. So values that are only compared for equality
-share one index: the list `labels`, with an element such as "kind:fact" for each of them.
+Each index costs nine files, and time at each opening. Therefore all fields that are only compared
+for equality share one index: the list `labels`, with an element like "kind:fact" for each value.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,13 +19,13 @@ LABELLED = (
     "session_id",
     "turn_ids",
 )
-"""Fields whose values are among the labels of a record."""
+"""Fields whose values become labels of a record."""
 LOOKED_UP = frozenset({"turn", "segment", "entry", "draft", "item"})
-"""Types of records in the journal that have labels; memories have labels and no type."""
+"""Types of journal records that have labels. Memories have labels but no type."""
 LOOKUP_FIELDS = frozenset({"labels", "gone"})
-"""Fields that are no part of a record itself."""
+"""Fields that are stored only for lookups and are not part of the record."""
 UNCHANGED = "unchanged"
-"""The label of an entry of the ledger that changed no memory."""
+"""The label of a ledger entry that changed no memory."""
 
 INDEXES: dict[str, dict[str, IndexType]] = {
     "memories": {
@@ -53,19 +53,19 @@ INDEXES: dict[str, dict[str, IndexType]] = {
         "gone": "bool",
     },
 }
-"""All collections of a store, each with the indexes that every engine needs."""
+"""The indexes of each collection of a store, for every engine."""
 SERVER_INDEXES: dict[str, dict[str, IndexType]] = {
     "memories": {"revision": "integer", "due_for": "keyword"},
     "journal": {"place": "integer", "hidden": "bool", "verdict_id": "keyword"},
 }
-"""Indexes of fields that are asked for beside others which leave few records.
+"""Additional indexes on a server, as a server in strict mode refuses filters without an index.
 
-A server in strict mode refuses to filter by a field without an index.
+Other engines do not need them: the other conditions of these queries select few records.
 """
 
 
 def label(field: str, value: object) -> str:
-    """Return the label of a value of a field.
+    """Return the label for a field and its value.
 
     >>> label("kind", "fact")
     'kind:fact'
@@ -74,7 +74,7 @@ def label(field: str, value: object) -> str:
 
 
 def has(field: str, value: str) -> Is:
-    """Return the condition that a field equals a value, or is a list that contains it."""
+    """Return the condition that a field equals a value, or is a list that contains the value."""
     return Is("labels", label(field, value))
 
 
@@ -84,10 +84,10 @@ def has_any(field: str, values: Iterable[str]) -> OneOf:
 
 
 def lookup_fields(record: Mapping[str, object]) -> Payload:
-    """Return the fields by which a record is looked up, besides its own.
+    """Return the additional fields by which a record is looked up.
 
-    These are `labels`, `gone` for a record whose words are hidden or expired, and the `state` of
-    an entry of the ledger.
+    These fields are `labels`, the flag `gone` (the words are hidden or expired), and the `state`
+    of a ledger entry.
 
     >>> lookup_fields({"type": "turn", "session_id": "s", "hidden": True, "expunged": False})
     {'labels': ['session_id:s'], 'gone': True}

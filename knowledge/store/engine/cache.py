@@ -1,7 +1,7 @@
-"""A collection to read from: it remembers points and counts, and asks for many things at once.
+"""A collection for readers that caches points and counts, and combines requests.
 
-The engine filters and ranks every time, but returns ids only: payloads that were read before are
-not read and decoded again. What is asked for within one turn of the event loop is one request.
+The engine filters and ranks every time, but returns ids only: cached payloads are not read and
+decoded again. All questions within one turn of the event loop become one request.
 """
 
 import asyncio
@@ -33,22 +33,22 @@ from souffleur.knowledge.store.engine.collection import (
 from souffleur.knowledge.store.engine.memo import USERS_KEPT, Kept, Memo, Reading
 
 MORE = 20
-"""Number of spare points of a list, to replace points whose time is over."""
+"""Number of spare points in a list, to replace points whose time is over."""
 HOUR = timedelta(hours=1)
 MANY = 5_000
-"""Number of a user's points from which the engine tests fewer conditions and finds spare hits."""
+"""Number of points of a user from which the engine gets fewer conditions and returns spare hits."""
 EVERYTHING = Filter()
 FEW = 8
 """Number of spare hits, to replace hits whose time is over."""
 USUAL = ("state",)
-"""Fields whose value is the same for nearly all points that are searched."""
+"""Fields with the same value in nearly all searched points."""
 STAMP = ("revision", "written_by")
-"""Fields by which a point that another process may have written is recognised."""
+"""Fields that show whether another process has changed a point."""
 
 
 @dataclass(frozen=True)
 class _Question:
-    """The question of one caller: queries whose hits, or ids whose points it waits for."""
+    """The question of one caller: queries to find hits, or ids to find points."""
 
     queries: Sequence[Search | Listing]
     ids: Sequence[str]
@@ -56,10 +56,10 @@ class _Question:
 
 
 class CachedCollection:
-    """The reading side of a collection; every write raises StoreError.
+    """A read-only view of a collection with a cache; every write raises StoreError.
 
-    It returns what the collection itself would return. Only changes by another process on a server
-    may be missing for `memo.SHARED_LIFE` seconds.
+    Its results equal the results of the collection itself. Only changes by another process on a
+    server may be missing for `memo.SHARED_LIFE` seconds.
     """
 
     def __init__(self, collection: Collection) -> None:
@@ -70,11 +70,11 @@ class CachedCollection:
         self.shared = collection.shared
         self.memo: Memo = collection.memo
         self.inner = collection
-        """The collection that is asked."""
+        """The wrapped collection."""
         self._waiting: dict[asyncio.AbstractEventLoop, list[_Question]] = {}
         self._answering: set[asyncio.Task[None]] = set()
         self._strict: set[str] = set()
-        """Users of whom the engine tests all conditions, as too many of their points fail."""
+        """Users for whom the engine tests all conditions, as too many of their points fail them."""
 
     def get_now(self, ids: Sequence[str]) -> list[Point]:
         """Return the existing points in the order of `ids`, without vectors or an event loop."""
@@ -100,7 +100,7 @@ class CachedCollection:
         after: str | None = None,
         vectors: bool = False,
     ) -> tuple[list[Point], str | None]:
-        """Return up to `limit` matching points and the next page's cursor, `None` on the last."""
+        """Return up to `limit` matching points and the next cursor; `None` on the last page."""
         if after is not None or vectors:
             return await self.inner.scroll(
                 filter, limit=limit, order=order, after=after, vectors=vectors
@@ -110,7 +110,7 @@ class CachedCollection:
         return page[:limit], following
 
     async def _page(self, filter: Filter, limit: int, order: Order | None) -> list[Point]:
-        """Return the first points, from the list without conditions on time if it suffices."""
+        """Return the first points: from the list without time conditions, if it is long enough."""
         lasting, within, ended = _split(filter, order)
         if lasting is None:
             return await self._list(Listing(filter, limit, order))
@@ -124,14 +124,14 @@ class CachedCollection:
         return left[:limit]
 
     async def _known(self, every: Listing) -> list[Point]:
-        """Return the points of a list, which is read unless it is known."""
+        """Return the points of a list from the cache, or read them."""
         ids = self.memo.find_list(every)
         if ids is None:
             return await self._list(every)
         points = self.memo.find_all(ids)
         if points is not None:
             return points
-        # In a store of this process alone, the list holds although its points were changed.
+        # If only this process writes, the list stays valid when payloads of its points change.
         return await self._list(every) if self.memo.life is not None else await self.get(ids)
 
     async def _list(self, listing: Listing) -> list[Point]:
@@ -139,7 +139,7 @@ class CachedCollection:
         return [hit.point for hit in hits]
 
     async def search(self, queries: Sequence[Search | Listing]) -> list[list[Hit]]:
-        """Return the nearest points for each query."""
+        """Return the hits of each query."""
         return await self._ask(queries) if queries else []
 
     async def count(self, filter: Filter) -> int:
@@ -153,14 +153,14 @@ class CachedCollection:
         return count
 
     def check_usable(self) -> None:
-        """Raise StoreError if the collection itself cannot be used."""
+        """Raise StoreError if the wrapped collection cannot be used."""
         self.inner.check_usable()
 
     async def flush(self) -> None:
-        """Do nothing: there is nothing to write."""
+        """Do nothing: a view has no writes."""
 
     async def close(self) -> None:
-        """Do nothing: the collection itself is closed by its owner."""
+        """Do nothing: the owner of the wrapped collection closes it."""
 
     def _refuse_now(self, *args: Any, **more: Any) -> NoReturn:
         raise StoreError("This view of the store is only read: write to the knowledge base itself.")
@@ -180,15 +180,15 @@ class CachedCollection:
         waiting.append(question)
         if len(waiting) > 1:
             return await question.answer
-        if self.shared:  # a task of its own, as whoever asked first may stop waiting
+        if self.shared:  # a separate task, as the first caller may be cancelled
             task = loop.create_task(self._answer(loop))
             self._answering.add(task)
             task.add_done_callback(self._answering.discard)
         else:
             try:
-                await asyncio.sleep(0)  # after everything that runs in this turn
+                await asyncio.sleep(0)  # let other tasks of this turn add their questions
             finally:
-                await self._answer(loop)  # at once: an engine of this process is not waited for
+                await self._answer(loop)  # without a task, as a local engine never waits
         return await question.answer
 
     async def _answer(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -224,7 +224,7 @@ class CachedCollection:
     async def _search(
         self, queries: Sequence[Search | Listing], named: Sequence[str], reading: Reading
     ) -> tuple[list[list[Hit]], dict[str, Point]]:
-        """Return the hits of queries, and by id their points and those that are named."""
+        """Return the hits of queries, and the points of these hits and of `named`, by id."""
         vain = [self._finds_nothing(one) for one in queries]
         wanted = [one for one, nothing in zip(queries, vain, strict=True) if not nothing]
         broad = self._broadened(wanted)
@@ -235,7 +235,7 @@ class CachedCollection:
             for index, one in enumerate(broad)
             if one.may_lack(kept[index]) and len(found[index]) >= one.query.limit
         ]
-        if short:  # too many of the hits do not meet what was left out
+        if short:  # too many hits fail the conditions that were left out
             self._strict |= {str(_owner_of(wanted[index])) for index in short}
             strict = [_Broad(wanted[index], wanted[index]) for index in short]
             again = await self._ask_engine([one.query for one in strict], reading)
@@ -253,9 +253,9 @@ class CachedCollection:
         named: Sequence[str],
         reading: Reading,
     ) -> tuple[list[list[Hit]], dict[str, Point]]:
-        """Return the hits that are wanted, and by id their points and those that are named.
+        """Return the wanted hits, and the points of these hits and of `named`, by id.
 
-        Spare hits are read only to replace hits that fail the conditions that were left out.
+        Spare hits are read only to replace hits that fail the conditions left out of the query.
         """
         points: dict[str, Point] = {}
         unfit: dict[int, set[str]] = {id(one.left_out): set() for one in broad}
@@ -284,7 +284,7 @@ class CachedCollection:
     async def _ask_engine(
         self, wanted: Sequence[Search | Listing], reading: Reading
     ) -> list[list[Hit]]:
-        """Return the hits of queries with their ids and stamps only; remember lists and cues."""
+        """Return the hits of queries with only ids and `STAMP` fields; cache lists and cues."""
         if not wanted:
             return []
         fields = () if self.memo.life is None else STAMP
@@ -293,7 +293,7 @@ class CachedCollection:
         asked = [_asked(query, fields, lighter) for query in wanted]
         also: list[Search | Listing] = [*probes.values(), *exceptions]
         found = await self.inner.search([*asked, *also])
-        if lighter and reading.writes:  # by another thread: a point may not meet what was left out
+        if lighter and reading.writes:  # a write of another thread may fail a left-out condition
             asked = [replace(query, fields=fields) for query in wanted]
             found = await self.inner.search([*asked, *also])
         for user_id, hits in zip(probes, found[len(asked) :], strict=False):
@@ -307,7 +307,7 @@ class CachedCollection:
     def _broadened(self, queries: Sequence[Search | Listing]) -> "list[_Broad]":
         """Return queries without the conditions that nearly all points meet.
 
-        The time that a test takes grows with the points of a user, not with the hits.
+        The engine's time for a condition grows with the points of a user, not with the hits.
         """
         broader: dict[int, tuple[Filter, Filter] | None] = {}
         found = []
@@ -329,7 +329,7 @@ class CachedCollection:
         return found
 
     def _broader(self, query: Search) -> tuple[Filter, Filter] | None:
-        """Return a broader filter and the conditions it leaves out; `None` if it stays the same."""
+        """Return a broader filter and the left-out conditions; `None` if the filter stays."""
         owner, filter = _owner_of(query), query.filter
         if owner is None or owner in self._strict:
             return None
@@ -345,7 +345,7 @@ class CachedCollection:
         return Filter(must, must_not), Filter(usual, seldom)
 
     def _probes(self, queries: Sequence[Search | Listing]) -> dict[str, Search]:
-        """Return a query by cues for each user who is not known to have cues or none."""
+        """Return a query by cues for each user for whom the memo does not know about cues."""
         probes: dict[str, Search] = {}
         for query in queries:
             if isinstance(query, Listing) or isinstance(query.vector, Sparse):
@@ -359,11 +359,12 @@ class CachedCollection:
     def _lighten(
         self, queries: Sequence[Search | Listing]
     ) -> tuple[dict[int, Filter], list[Listing]]:
-        """Return by their identity filters without conditions that all points of their user meet.
+        """Return filters without the conditions that all points of a user meet, and listings.
 
-        These conditions are alternatives (as slow for the engine as all other conditions together),
-        the usual ones and, in a store with many points, the user's id. For conditions that are not
-        known, the second result asks for a point that does not meet them.
+        The filters are keyed by the `id()` of the original filter. A condition may be left out if
+        it is an `AnyOf` (as slow as all other conditions together), a condition on a `USUAL` field
+        or, in a store with many points, the user's id. If it is unknown whether all points meet a
+        condition, a listing looks for a point that fails it.
         """
         lighter: dict[int, Filter] = {}
         exceptions: dict[Listing, None] = {}
@@ -388,14 +389,14 @@ class CachedCollection:
         return lighter, list(exceptions)
 
     def _finds_nothing(self, query: Search | Listing) -> bool:
-        """Return whether a query compares with cues and its user has no cues."""
+        """Return whether a query searches by cues, and its user has no cues."""
         user_id = _cues_of(query)
         return user_id is not None and self.memo.has_cues(user_id) is False
 
     async def _points(
         self, ids: Iterable[str], reading: Reading, stamps: dict[str, Payload] | None = None
     ) -> dict[str, Point]:
-        """Return the points by id; `stamps` are their fields as the engine just returned them."""
+        """Return the points by id. `stamps` has the `STAMP` fields just read from the engine."""
         known: dict[str, Point | None] = {}
         missing = []
         kept_now, alone = self.memo.find_each(dict.fromkeys(ids)), self.memo.life is None
@@ -420,14 +421,14 @@ class CachedCollection:
 
 @dataclass(frozen=True)
 class _Broad:
-    """A query as it is sent to the engine, which may find more than is wanted."""
+    """A query with a broader filter for the engine, and the wanted query."""
 
     query: Search | Listing
     wanted: Search | Listing
     left_out: Filter = EVERYTHING
 
     def may_lack(self, kept: Sequence[Hit]) -> int:
-        """Return how many hits may be missing beside these."""
+        """Return the maximum number of wanted hits that are missing in `kept`."""
         return 0 if self.query is self.wanted else self.wanted.limit - len(kept)
 
 
@@ -437,7 +438,7 @@ def _failing(left_out: Filter, points: Mapping[str, Point]) -> set[str]:
     for one in left_out.must:
         failing |= {id for id, point in points.items() if not meets(one, point.payload)}
     for one in left_out.must_not:
-        if isinstance(one, Between):  # few have such a time
+        if isinstance(one, Between):  # few points have this field
             dated = {id: at for id, at in points.items() if at.payload.get(one.key) is not None}
             failing |= {id for id, point in dated.items() if meets(one, point.payload)}
         else:
@@ -446,7 +447,7 @@ def _failing(left_out: Filter, points: Mapping[str, Point]) -> set[str]:
 
 
 def _whole(hits: Sequence[Hit], points: Mapping[str, Point], without: Some[str]) -> list[Hit]:
-    """Return the hits with their whole points, without hits whose point is missing."""
+    """Return the hits with whole points; skips missing points and the ids in `without`."""
     found = [Hit(points[one.id], score) for one, score in hits if one.id in points]
     return [hit for hit in found if hit.point.id not in without] if without else found
 
@@ -454,7 +455,7 @@ def _whole(hits: Sequence[Hit], points: Mapping[str, Point], without: Some[str])
 def _asked(
     query: Search | Listing, fields: tuple[str, ...], lighter: Mapping[int, Filter]
 ) -> Search | Listing:
-    """Return a query as it is sent to the engine: for these fields, by lighter filters."""
+    """Return a query for the engine, with these fields and lighter filters."""
     if isinstance(query, Listing) or not lighter:
         return replace(query, fields=fields)
     within = query.idf_within and lighter.get(id(query.idf_within), query.idf_within)
@@ -463,13 +464,16 @@ def _asked(
 
 
 def _is_usual(condition: Condition) -> bool:
-    """Return whether nearly all points that are searched meet a condition."""
+    """Return whether nearly all searched points meet a condition."""
     return isinstance(condition, Is) and condition.key in USUAL and isinstance(condition.value, str)
 
 
 @lru_cache(maxsize=2 * USERS_KEPT)
 def _exceptions(must: tuple[Condition, ...], owner: str, many: bool) -> tuple[Listing | None, ...]:
-    """Return for each condition that nearly all points meet a listing of one that fails it."""
+    """Return for each condition a listing of a point that fails it.
+
+    It is `None` for a condition that many points may fail.
+    """
     if not owner:
         return (None,) * len(must)
     return tuple(
@@ -481,28 +485,32 @@ def _exceptions(must: tuple[Condition, ...], owner: str, many: bool) -> tuple[Li
 
 
 def _others(owner: str, condition: Condition) -> Listing:
-    """Return a listing of one point of a user, or of another user, that fails a condition."""
+    """Return a listing of a point that fails a condition.
+
+    It lists the points of the user, or of other users if the condition selects the user.
+    """
     among = () if _is_theirs(condition, owner) else (Is("user_id", owner),)
     return Listing(Filter(among, (condition,)), 1)
 
 
 def _is_theirs(condition: Condition, owner: str) -> bool:
-    """Return whether a condition selects exactly the points of a user."""
+    """Return whether a condition selects all points of a user and no other points."""
     return condition == Is("user_id", owner)
 
 
 def _owner_of(query: Search | Listing) -> str | None:
-    """Return the user whose points are asked for; `None` if it is not one user's."""
+    """Return the user whose points a query selects; `None` without a single user."""
     return query.filter.by_owner[0] or None
 
 
 def _split(
     filter: Filter, order: Order | None
 ) -> tuple[Filter | None, list[Between], list[Between]]:
-    """Return a filter without times, the conditions that select by time, and those that exclude.
+    """Return a filter without times, its selecting and its excluding time conditions.
 
-    A range of the order's key, as for the plans of these days, is widened to full hours, so that
-    it stays the same for an hour. The filter is `None` if another condition selects by time.
+    A range of the order's key, for example for the plans of these days, is widened to full hours:
+    the filter then stays equal for an hour. The filter is `None` if another condition selects by
+    time.
     """
     within = [one for one in filter.must if _is_moment(one)]
     ended = [one for one in filter.must_not if _is_moment(one)]
@@ -522,7 +530,7 @@ def _has_ends(span: Between, key: str) -> bool:
 
 
 def _widened(span: Between) -> Between:
-    """Return a range of time from one full hour to another that includes a range."""
+    """Return a time range that includes a range and begins and ends at full hours."""
     assert isinstance(span.low, datetime)
     assert isinstance(span.high, datetime)
     low, high = (at.replace(minute=0, second=0, microsecond=0) for at in (span.low, span.high))
@@ -536,7 +544,7 @@ def _is_moment(condition: Condition) -> TypeGuard[Between]:
 
 
 def _is_asked_once(filter: Filter) -> bool:
-    """Return whether a filter depends on the present time or on a turn, and so never recurs."""
+    """Return whether a filter depends on the current time or on a turn, so it is used only once."""
     return any(
         (_is_moment(one) and not (_is_full_hour(one.low) and _is_full_hour(one.high)))
         or (isinstance(one, Between) and isinstance(one.high, int))
@@ -549,5 +557,5 @@ def _is_full_hour(at: object) -> bool:
 
 
 def _cues_of(query: Search | Listing) -> str | None:
-    """Return the user whose cues a query compares with; `None` if it compares with no cues."""
+    """Return the user whose cues a query searches; `None` if it does not search by cues."""
     return None if isinstance(query, Listing) or not query.by_cues else _owner_of(query)

@@ -1,8 +1,8 @@
-"""Checksums of a collection's files, so that damage while it was closed is detected.
+"""Checksums of a collection's files, to detect damage to a closed collection.
 
-The engine has no checksums for most of its files: zeros in one of them lose or alter records, or
-crash the process. Closing therefore writes a checksum of each file, and opening compares them
-before the engine touches the files. There are no checksums while a collection is open, or if its
+The engine has no checksums for most of its files: zeros in a file lose or change records, or crash
+the process. Therefore closing writes a checksum of each file, and opening compares the checksums
+before the engine reads the files. There are no checksums while a collection is open, and after its
 process was killed.
 """
 
@@ -22,7 +22,7 @@ SUFFIX = ".sums"
 _BLOCK = 1 << 16
 _ZEROS = bytes(_BLOCK)
 _NAMED = 3
-"""Number of files that an error message lists."""
+"""Maximum number of files in an error message."""
 
 Sums = dict[str, tuple[int, int]]
 """The size in bytes and CRC-32 of each file, by its path within the folder."""
@@ -58,9 +58,9 @@ def sync_files(path: Path) -> list[Path]:
 
 
 def check_sums(path: Path) -> None:
-    """Compare the files of a folder with their checksums, if there are any.
+    """Compare the files of a folder with their checksums, if the folder has checksums.
 
-    Raises StoreError, which lists the files that differ; OSError if one cannot be read.
+    Raises StoreError with the names of differing files, OSError if a file cannot be read.
     """
     noted = sums_file(path)
     try:
@@ -87,7 +87,7 @@ def drop_sums(path: Path) -> None:
 
 
 def move_collection(old: Path, new: Path) -> None:
-    """Move the folder of a closed collection, with its checksums, in place of another one's."""
+    """Move the folder of a closed collection, with its checksums, to replace another folder."""
     drop_sums(new)
     shutil.rmtree(new, ignore_errors=True)
     old.rename(new)
@@ -96,9 +96,9 @@ def move_collection(old: Path, new: Path) -> None:
 
 
 def data_blocks(file: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the offset and bytes of each block of a file that is not all zeros.
+    """Yield the offset and bytes of each block of a file; skips blocks of zeros.
 
-    The engine's files are large and nearly empty: holes in sparse files are not read.
+    It does not read holes in sparse files, as the engine's files are large and nearly empty.
     """
     with file.open("rb", buffering=0) as data:
         size, start = os.fstat(data.fileno()).st_size, 0
@@ -122,18 +122,18 @@ def _is(file: Path, size: int, crc: int) -> bool:
 
 
 def _skip_hole(descriptor: int, start: int, size: int) -> int:
-    """Return the offset of the next block with data on the disk; `size` if there is none."""
+    """Return the offset of the next block with data on the disk; `size` at the end of the data."""
     if start >= size or not hasattr(os, "SEEK_DATA"):
         return start
     try:
         found = os.lseek(descriptor, start, os.SEEK_DATA)
-    except OSError as error:  # ENXIO: nothing follows; else the file system does not tell
+    except OSError as error:  # ENXIO: no more data; other errors: unsupported by the file system
         return size if error.errno == errno.ENXIO else start
     return found - found % _BLOCK
 
 
 def sync(path: Path) -> None:
-    """Sync a file, or the names in a folder, to the disk, if the system supports it."""
+    """Sync a file, or the list of files in a folder, to the disk. Does nothing outside POSIX."""
     if os.name != "posix":
         return
     descriptor = os.open(path, os.O_RDONLY)

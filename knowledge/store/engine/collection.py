@@ -1,7 +1,7 @@
 """The interface to Qdrant: points, filters, queries, and the methods of a collection.
 
 It has two implementations: `edge.EdgeCollection` (in this process, on disk) and
-`server.ServerCollection` (qdrant-client). It contains only what both can do.
+`server.ServerCollection` (qdrant-client). Both support the whole interface.
 """
 
 import asyncio
@@ -44,14 +44,14 @@ class Changes:
         self._noting: list[set[str]] = []
 
     def note(self, ids: Sequence[str]) -> None:
-        """Note that these points are written or deleted."""
+        """Note that these points are being written or deleted."""
         self.count += 1
         for noted in self._noting:
             noted.update(ids)
 
     @contextmanager
     def noted(self) -> Iterator[set[str]]:
-        """Yield a set to which every id that is written from now on is added.
+        """Yield a set that collects every id written from now on.
 
         >>> changes = Changes()
         >>> with changes.noted() as noted:
@@ -72,10 +72,10 @@ T = TypeVar("T")
 
 
 async def carry_through(work: Awaitable[T]) -> T:
-    """Return the result of work; a caller that is cancelled meanwhile ends when the work has ended.
+    """Return the result of work. A caller that is cancelled still waits for the end of the work.
 
-    A write in a thread cannot be called back: if the task ended before it, the write could reach
-    the server after later work, such as erasing the user.
+    A write in a thread cannot be stopped. If the task ended before the write, the write could reach
+    the server after later work, for example after erasing the user.
     """
     begun = asyncio.ensure_future(work)
     try:
@@ -127,9 +127,9 @@ class CollectionSchema:
     dimension: int
     """The dimension of the dense vectors."""
     indexes: Mapping[str, IndexType] = field(default_factory=dict)
-    """Payload fields that are filtered or sorted by; `tenant` is a keyword every query filters."""
+    """Payload fields for filters and orders. A `tenant` field is a keyword in every query."""
     cues: bool = False
-    """Whether its points can have cues."""
+    """Whether the points can have cues."""
 
 
 class Collection(Protocol):
@@ -137,18 +137,18 @@ class Collection(Protocol):
 
     schema: CollectionSchema
     trouble: str
-    """Why recent writes may not survive a power cut; empty if all is well."""
+    """Why recent writes may not survive a power cut; empty without problems."""
     changes: Changes
-    """Tells which points this process writes."""
+    """The writes of this process."""
     memo: Memo
-    """The answers that readers remember; every write drops those that it may change."""
+    """The cache of readers; every write drops the cached values that it may change."""
     shared: bool
-    """Whether other processes may write to it, and a call may take as long as a network does."""
+    """Whether other processes may write to the collection, and calls go through a network."""
 
     def put_now(self, points: Sequence[Point]) -> None:
         """Insert or replace whole points before returning, without an event loop.
 
-        All or none of them survive a crash of this process.
+        After a crash of this process, all or no points are written.
         """
         ...
 
@@ -157,23 +157,24 @@ class Collection(Protocol):
         ...
 
     def swap_now(self, points: Sequence[Point], revisions: Mapping[str, int | None]) -> set[str]:
-        """Insert the points that are new, and replace those whose stored revision is as given.
+        """Insert new points, and replace points whose stored revision is the given revision.
 
-        `revisions` has an entry for each point that may exist: its revision, 0 if it may have none,
-        or `None` to replace it whatever is stored. Returns the ids of those points with a
-        `revision` that are now as given; they need another `revision`, and in `written_by` an id
-        of this one write. They are written in one request, and each for itself.
+        `revisions` has an entry for each point that may exist: the revision to replace, 0 also for
+        a point without a revision, or `None` to replace any revision. All points go in one request,
+        but each point succeeds or fails separately. A point with a `revision` must have a new
+        `revision`, and in `written_by` a new id for this write; the method returns the ids of these
+        points that were written.
         """
         ...
 
     async def swap(self, points: Sequence[Point], revisions: Mapping[str, int | None]) -> set[str]:
-        """Do what `swap_now` does, in an event loop."""
+        """Run `swap_now` in an event loop."""
         ...
 
     def merge_now(
         self, ids: Sequence[str], payload: Payload, *, where: Condition | None = None
     ) -> None:
-        """Do what `merge_payload` does, without an event loop."""
+        """Run `merge_payload` without an event loop."""
         ...
 
     async def put(self, points: Sequence[Point]) -> None:
@@ -183,8 +184,8 @@ class Collection(Protocol):
     async def replace(self, point: Point, *, revision: int) -> bool:
         """Replace the point if its stored `revision` equals the given one.
 
-        Returns whether it was replaced. The new payload must contain another `revision` and the id
-        of the writer in `written_by`, by which the write is recognised when it is read back.
+        Returns whether the point was replaced. The new payload must contain a new `revision`, and
+        the id of the writer in `written_by`: both identify the write when the point is read back.
         """
         ...
 
@@ -193,14 +194,14 @@ class Collection(Protocol):
     ) -> None:
         """Set these payload fields on the points; the other fields and the vectors stay.
 
-        `where` restricts it to the points that match when it is carried out.
+        With `where`, it skips points that do not match at the time of the write.
         """
         ...
 
     async def set_vectors(self, points: Sequence[Point]) -> None:
-        """Set the vectors of existing points; their payloads stay as they are in the store.
+        """Set the vectors of existing points; the stored payloads stay.
 
-        The payloads given say whose they are, and of what type.
+        The given payloads contain only the user and the type of each point.
         """
         ...
 
@@ -219,7 +220,7 @@ class Collection(Protocol):
     ) -> tuple[list[Point], str | None]:
         """Return up to `limit` matching points and the next page's cursor, `None` on the last page.
 
-        If `order` is given, points without its field are left out and there is only one page.
+        With `order`, it skips points without this field, and there is only one page.
         """
         ...
 
@@ -235,22 +236,23 @@ class Collection(Protocol):
         ...
 
     async def delete(self, ids: Sequence[str]) -> None:
-        """Remove the points for good; unknown ids are ignored."""
+        """Delete the points; skips unknown ids."""
         ...
 
     def check_usable(self) -> None:
-        """Raise StoreError if it is closed, or was opened before this process was forked."""
+        """Raise StoreError if the collection is closed or was opened before a fork."""
         ...
 
     async def flush(self) -> None:
-        """Return once everything written so far would survive a power cut."""
+        """Sync all writes to the disk, so that they survive a power cut."""
         ...
 
     async def compact(self) -> str:
-        """Rewrite the files so that nothing deleted is left in them; it may be used meanwhile.
+        """Rewrite the files without the bytes of deleted points.
 
-        Only one may work at a time. Returns an empty text; or, if the engine cannot be told to
-        compact, a sentence on where the deleted bytes stay, and until when.
+        The collection may be used meanwhile. Only one compaction may run at a time. Returns "", or
+        for an engine without compaction, a sentence about where the deleted bytes stay, and until
+        when.
         """
         ...
 
@@ -279,12 +281,12 @@ async def read_pages(
 
 
 def watched(collection: Collection, watch: Watch) -> Collection:
-    """Return the collection with each call of its methods watched, as work of the engine."""
+    """Return the collection with `watch` around each method call, under the name "engine"."""
     return cast(Collection, _Watched(collection, watch))
 
 
 class _Watched:
-    """A collection whose methods are wrapped when they are first used."""
+    """A collection that wraps each of its methods at the first use."""
 
     def __init__(self, collection: Collection, watch: Watch) -> None:
         self._collection = collection
@@ -296,7 +298,7 @@ class _Watched:
             return found
         about = {"collection": self._collection.schema.name, "call": name}
         method = _seen(found, self._watch, about)
-        self.__dict__[name] = method  # looked up once
+        self.__dict__[name] = method  # so that the next lookup finds it
         return method
 
 

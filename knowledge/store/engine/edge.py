@@ -1,4 +1,4 @@
-"""Collections in this process and on disk, by the engine Qdrant Edge."""
+"""Collections on the local disk, read and written in this process by Qdrant Edge."""
 
 import asyncio
 import json
@@ -56,36 +56,36 @@ from souffleur.knowledge.store.engine.vectors import (
 )
 
 PANIC = "PanicException"
-"""The type that a bug in the engine raises. It is not an Exception and cannot be imported."""
+"""Name of the type raised by a bug in the engine. It is no `Exception` and cannot be imported."""
 
 POINTS_PER_COPY = 64
-"""Number of points that a compaction copies at once: the event loop waits no longer."""
+"""Number of points that a compaction copies at once; a larger number delays the event loop."""
 
 Room = Callable[[Path], int]
 """A function that returns the free bytes on the disk of a path. Raises OSError."""
 
 CHECKPOINT_WRITES = 2_000
-"""Writes after which the engine itself flushes; 10,000 are replayed in a second after a kill."""
+"""Number of writes after which the engine flushes. After a kill, it replays 10,000 per second."""
 NAMES_KNOWN = 4096
-"""Number of points that are known by the UUIDs with which the engine answers."""
+"""Number of points without payload that `_named` caches."""
 QUIET_PERIODS = 5
-"""Periods of `flush_every` without a write after which it flushes as well: nobody talks."""
+"""Number of `flush_every` periods without a write after which the engine flushes."""
 
 
 class EdgeCollection:
     """A collection in a folder, for one process, which must hold `folder_lock.locked_folder`.
 
-    Writes are in the log (WAL) before they return, so they survive a killed process. `flush` syncs
-    the log to the disk; this happens automatically within `flush_every` seconds of a write made in
-    an event loop, or with `power_safe` before each write returns. The engine itself flushes, which
-    shortens what a restart replays, after `checkpoint_after` writes and when nothing is written.
+    A write returns when it is in the log (WAL), so it survives a killed process. `flush` syncs the
+    log to the disk. This happens automatically within `flush_every` seconds of a write in an event
+    loop; with `power_safe`, it happens before each write returns. The engine itself flushes after
+    `checkpoint_after` writes and when there are no writes: a restart then replays a shorter log.
     """
 
     shared = False
 
-    # The engine holds the GIL while it works, mostly for less than a few milliseconds, so async
-    # methods call it directly: a thread would not free the loop. It does so where the disk is
-    # waited for.
+    # The engine holds the GIL while it works, usually for a few milliseconds at most. A thread
+    # would not free the event loop, so async methods call the engine directly. Threads are used
+    # only to wait for the disk.
 
     def __init__(
         self,
@@ -101,10 +101,10 @@ class EdgeCollection:
     ) -> None:
         self.schema = schema
         self.trouble = ""
-        """Why recent writes could not be flushed; empty if they were or are about to be."""
+        """Why the last flush failed; empty if it succeeded or is still due."""
         self.changes = Changes()
         self.memo = Memo()
-        """What readers remember; nobody else writes here."""
+        """The cache of readers. It never expires, as only this process writes to the folder."""
         self._opened = shard
         self._path = path
         self._flush_every = flush_every
@@ -112,15 +112,15 @@ class EdgeCollection:
         self._room = room
         self._pid = os.getpid()
         self._alone = RLock()
-        """Held during each call of the engine, as `compact` replaces the opened files."""
+        """Lock held during each call of the engine, as `compact` replaces the opened files."""
         self._sync = sync
         self._checkpoint_after = checkpoint_after
         self._unsynced = False
-        """Whether anything was written since the log was last synced."""
+        """Whether there were writes since the log was last synced."""
         self._written = 0
-        """Number of writes since the engine flushed."""
+        """Number of writes since the engine last flushed."""
         self._syncing = Lock()
-        """Held while the disk is waited for; taken before `_alone`, never while that is held."""
+        """Lock held while waiting for the disk. Always acquired before `_alone`, never after it."""
         self._flushing_in: asyncio.AbstractEventLoop | None = None
         self._closed = False
 
@@ -136,10 +136,10 @@ class EdgeCollection:
         sync: Sync = sync_log,
         checkpoint_after: int = CHECKPOINT_WRITES,
     ) -> "EdgeCollection":
-        """Open the collection in `folder`; create it if there is none. `flush_every` is in seconds.
+        """Open the collection in `folder`, or create it. `flush_every` is in seconds.
 
-        Raises StoreBusyError if another process has it open, StoreMismatchError if it was made
-        with another dimension, StoreError if it cannot be read or the disk is nearly full.
+        Raises StoreBusyError if another process has the collection open, StoreMismatchError if it
+        has another dimension, StoreError if it cannot be read or the disk is nearly full.
         """
         path = folder / schema.name
         with engine_errors("open", path):
@@ -176,9 +176,10 @@ class EdgeCollection:
 
     @contextmanager
     def _engine(self, doing: str) -> Iterator[None]:
-        """Have the engine alone for a call. Raises StoreError.
+        """Hold the engine's lock during a call. Raises StoreError.
 
-        In a forked process it raises before it waits: a thread that is not there may hold the lock.
+        A forked process raises before it waits for the lock: the lock's thread may exist only in
+        the parent process.
         """
         with engine_errors(doing, self._path):
             self.check_usable()
@@ -186,7 +187,7 @@ class EdgeCollection:
                 yield
 
     def put_now(self, points: Sequence[Point]) -> None:
-        """Insert or replace whole points in one record of the log, so all of them or none."""
+        """Insert or replace whole points: all or no points, as the log has one record for them."""
         if points:
             check_given(self.schema, dense_vectors(points))
             ids = [point.id for point in points]
@@ -198,7 +199,7 @@ class EdgeCollection:
         return self._get(ids, vectors=False)
 
     def swap_now(self, points: Sequence[Point], revisions: Mapping[str, int | None]) -> set[str]:
-        """Insert the points that are new, and replace those whose stored revision is as given."""
+        """Insert new points, and replace points whose stored revision is the given revision."""
         stored = {one.id: one.payload for one in self.get_now([point.id for point in points])}
 
         def may_write(point: Point) -> bool:
@@ -212,7 +213,7 @@ class EdgeCollection:
         return {point.id for point in written if "revision" in point.payload}
 
     async def swap(self, points: Sequence[Point], revisions: Mapping[str, int | None]) -> set[str]:
-        """Do what `swap_now` does."""
+        """Run `swap_now`."""
         return self.swap_now(points, revisions)
 
     async def put(self, points: Sequence[Point]) -> None:
@@ -220,11 +221,12 @@ class EdgeCollection:
         self.put_now(points)
 
     async def replace(self, point: Point, *, revision: int) -> bool:
-        """Replace the point if its stored `revision` is the one given, and say whether it was."""
+        """Replace the point if its stored `revision` is the given revision; return the result."""
         check_given(self.schema, dense_vectors([point]))
-        # Compared here and not by a conditional upsert: replaying the log after kill -9, the engine
-        # judges the condition anew, by pages that may be newer than its last flush, and drops the
-        # write. Nobody comes between: this process alone has the folder, and nothing is awaited.
+        # Python compares the revisions, not a conditional upsert. After kill -9, the engine replays
+        # the log and checks the condition again, by pages that may be newer than its last flush;
+        # then it would drop the write. There is no race: only this process has the folder, and
+        # this method awaits nothing.
         stored = self.get_now([point.id])
         if not stored or stored[0].payload.get("revision") != revision:
             return False
@@ -234,16 +236,16 @@ class EdgeCollection:
     async def merge_payload(
         self, ids: Sequence[str], payload: Payload, *, where: Condition | None = None
     ) -> None:
-        """Set these payload fields on the existing points; `None` removes a field."""
+        """Set these payload fields of the existing points; the value `None` removes a field."""
         self.merge_now(ids, payload, where=where)
 
     def merge_now(
         self, ids: Sequence[str], payload: Payload, *, where: Condition | None = None
     ) -> None:
-        """Set these payload fields on the existing points; `None` removes a field."""
+        """Set these payload fields of the existing points; the value `None` removes a field."""
         if not ids:
             return
-        # By filter: given ids, the engine refuses all of them if one is unknown.
+        # A filter is used because the engine refuses a list of ids if any id is unknown.
         such = [encode_condition(where)] if where else []
         points = qdrant.Filter(must=[qdrant.HasIdCondition(set(ids)), *such])
         with self.memo.writing(ids, fields=payload):
@@ -274,7 +276,7 @@ class EdgeCollection:
         after: str | None = None,
         vectors: bool = False,
     ) -> tuple[list[Point], str | None]:
-        """Return up to `limit` matching points, by id or in order, and the next page's cursor."""
+        """Return up to `limit` matching points, sorted by id or `order`, and the next cursor."""
         with self._engine("read"):
             listing = Listing(filter, limit, order)
             request = encode_listing(listing, after=after, vectors=vectors)
@@ -283,7 +285,7 @@ class EdgeCollection:
         return [to_point(record) for record in records], after
 
     async def search(self, queries: Sequence[Search | Listing]) -> list[list[Hit]]:
-        """Return the nearest points for each query, by their vectors: no index graph is used."""
+        """Return the nearest points for each query, found without an index graph."""
         searches = [query for query in queries if isinstance(query, Search)]
         check_given(self.schema, [query.vector for query in searches])
         with self._engine("search"):
@@ -306,7 +308,7 @@ class EdgeCollection:
             return self._shard.count(qdrant.CountRequest(filter=encode_filter(filter)))
 
     async def delete(self, ids: Sequence[str]) -> None:
-        """Remove the points for good; unknown ids are ignored."""
+        """Delete the points; skips unknown ids."""
         if ids:
             with self.memo.writing(ids):
                 self._write(
@@ -314,18 +316,19 @@ class EdgeCollection:
                 )
 
     def check_usable(self) -> None:
-        """Raise StoreError if it is closed, or was opened before this process was forked."""
+        """Raise StoreError if the collection is closed or was opened before a fork."""
         _ = self._shard
 
     async def flush(self) -> None:
-        """Return once everything written so far would survive a power cut."""
+        """Sync all writes to the disk, so that they survive a power cut. Raises StoreError."""
         if self._unsynced or self.trouble or self._syncing.locked():
             await asyncio.to_thread(self._flush)
 
     async def compact(self) -> str:
-        """Rewrite the files with what is there, and no byte of what is gone; it may be used.
+        """Rewrite the files without the bytes of deleted points; return "".
 
-        May be killed at any moment. Only one may work at a time.
+        The collection may be used meanwhile, and the process may be killed at any moment. Only one
+        compaction may run at a time.
         """
         try:
             await self._compact()
@@ -348,7 +351,7 @@ class EdgeCollection:
             fresh._shut()
 
     def _copy_again(self, fresh: "EdgeCollection", changed: set[str]) -> None:
-        """Copy what was written during the copy."""
+        """Copy the changed points again, and delete those that are gone."""
         found = self._get(sorted(changed), vectors=True)
         fresh.put_now(found)
         gone = changed - {point.id for point in found}
@@ -356,8 +359,8 @@ class EdgeCollection:
             fresh._opened.update(qdrant.UpdateOperation.delete_points(sorted(gone)))
 
     def _move_to(self, fresh: "EdgeCollection") -> None:
-        """Work on with the files of a copy, in the place of the former ones."""
-        usable = self._shard  # raises if it is closed
+        """Replace the collection's files by the files of its copy, and open them."""
+        usable = self._shard  # raises if the collection is closed
         fresh._flush(checkpoint=True)
         fresh._shut()
         usable.close()
@@ -365,7 +368,7 @@ class EdgeCollection:
             files.replace_by_compacted(self._path)
             self._opened = _load(self._path, self.schema)
         except BaseException:
-            self._closed = True  # the files are whole, old or new: opening them goes on
+            self._closed = True  # the old or the new files are complete: the next opening continues
             raise
 
     def _shut(self) -> None:
@@ -412,7 +415,7 @@ class EdgeCollection:
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            return  # outside a loop: the next write inside one, `flush` or `close` sees to it
+            return  # no event loop: the next write in a loop, `flush` or `close` flushes
         if self._flushing_in is not loop:
             self._flushing_in = loop
             loop.call_later(self._flush_every, self._flush_due, loop)
@@ -431,11 +434,11 @@ class EdgeCollection:
     def _flush_unasked(self, *, checkpoint: bool = False) -> None:
         try:
             self._flush(checkpoint=checkpoint)
-        except StoreError as error:  # reported by `trouble`; the next write tries again
+        except StoreError as error:  # `trouble` reports the error; the next write tries again
             logger.error("what was written may not survive a power cut: {}", error)
 
     def _flush(self, *, checkpoint: bool = False) -> None:
-        """Sync the log; have the engine flush if that is due or asked for. Raises StoreError."""
+        """Sync the log; let the engine flush too if it is due or requested. Raises StoreError."""
         with self._syncing:
             if self._closed:
                 return
@@ -444,7 +447,7 @@ class EdgeCollection:
                     self._sync_written()
                     many = self._written >= self._checkpoint_after
                     if checkpoint or many or self.trouble or not SYNCS_MAPS:
-                        if self._written:  # the engine dies of a full disk in mapped files
+                        if self._written:  # a full disk crashes the engine in its mapped files
                             files.need(files.BYTES_TO_WRITE, self._path, self._room)
                         sync_data(self._path)
                         with self._alone:
@@ -457,7 +460,7 @@ class EdgeCollection:
 
     def _sync_written(self) -> None:
         if self._unsynced:
-            self._unsynced = False  # what is written from now on may be missed
+            self._unsynced = False  # first, as the sync may miss writes from now on
             try:
                 self._sync(self._path)
             except OSError:
@@ -466,24 +469,24 @@ class EdgeCollection:
 
 
 def _name_of(record: qdrant.ScoredPoint | qdrant.Record) -> Point:
-    """Return the point of a record without its payload, which was not asked for."""
+    """Return the point of a record, with an empty payload: the query requested no fields."""
     return _named(cast(UUID, record.id).int)
 
 
 @lru_cache(maxsize=NAMES_KNOWN)
 def _named(number: int) -> Point:
-    """Return the point with such a UUID, and nothing of its payload."""
+    """Return the point whose UUID has this integer value, with an empty payload."""
     return bare(str(UUID(int=number)), {})
 
 
 @contextmanager
 def engine_errors(doing: str, path: Path) -> Iterator[None]:
-    """Convert errors of the engine to a StoreError that says what failed, and where."""
+    """Convert errors of the engine to a StoreError with the action and the folder."""
     try:
         yield
     except StoreError:
         raise
-    except BaseException as error:  # the engine raises bare Exception; the text tells them apart
+    except BaseException as error:  # the engine raises plain Exception; only the text differs
         if not isinstance(error, Exception) and type(error).__name__ != PANIC:
             raise
         if "WouldBlock" in str(error):
@@ -499,11 +502,11 @@ def engine_errors(doing: str, path: Path) -> Iterator[None]:
 def _load(path: Path, schema: CollectionSchema) -> qdrant.EdgeShard:
     vectors = stored_vectors(path)
     with engine_errors("open", path):
-        # `load` makes what is missing, so that a first start killed halfway can be repeated.
+        # `load` creates missing files, so a first start that was killed can be repeated.
         shard = qdrant.EdgeShard.load(str(path), encode_config(schema, vectors))
         try:
             _index(shard, schema)
-            shard.flush()  # what is new, and what a killed process left in the log only
+            shard.flush()  # new files, and writes that a killed process left only in the log
         except BaseException:
             shard.close()
             raise
@@ -518,7 +521,7 @@ def _index(shard: qdrant.EdgeShard, schema: CollectionSchema) -> None:
 
 
 def stored_dimension(path: Path) -> int | None:
-    """Return the dense dimension of the collection in a folder; `None` if there is no collection.
+    """Return the dense dimension of the collection in a folder; `None` without a collection.
 
     Raises StoreError if the folder's configuration cannot be read.
     """
@@ -531,9 +534,10 @@ def stored_dimension(path: Path) -> int | None:
 
 
 def resize_vectors(folder: Path, schema: CollectionSchema) -> None:
-    """Drop the dense vectors of a closed collection, which from then on has the schema's dimension.
+    """Drop the dense vectors of a closed collection, and set the dimension of the schema.
 
-    The payloads and words stay. May be killed at any moment, and done again. Raises StoreError.
+    Payloads and sparse vectors stay. The process may be killed at any moment, and the call
+    repeated. Raises StoreError.
     """
     path, make = folder / schema.name, qdrant.UpdateOperation
     with engine_errors("open", path):
@@ -545,7 +549,7 @@ def resize_vectors(folder: Path, schema: CollectionSchema) -> None:
         config = encode_config(replace(schema, dimension=size), stored)
         shard = qdrant.EdgeShard.load(str(path), config)
         try:
-            shard.flush()  # replayed after a kill, older points would not fit
+            shard.flush()  # older points in the log would not fit the new dimension in a replay
             dropped = [name for name in (CUES, DENSE) if name in (stored or ())]
             for name in dropped:
                 shard.update(make.delete_vector_name(name))
@@ -558,9 +562,9 @@ def resize_vectors(folder: Path, schema: CollectionSchema) -> None:
 
 
 def stored_vectors(path: Path) -> set[str] | None:
-    """Names of the vectors of the collection in this folder; None if there is none.
+    """Return the names of the vectors of the collection in a folder; `None` without a collection.
 
-    Raises StoreError if the folder does not say.
+    Raises StoreError if the folder's configuration cannot be read.
     """
     with engine_errors("open", path):
         config = _stored_config(path)

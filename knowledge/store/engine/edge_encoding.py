@@ -1,4 +1,4 @@
-"""Conversion of points, filters and queries to those of Qdrant Edge."""
+"""Conversion of points, filters and queries to the types of Qdrant Edge."""
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
@@ -27,14 +27,15 @@ from souffleur.knowledge.store.engine.collection import (
 from souffleur.knowledge.store.engine.vectors import CUE_WORDS, CUES, DENSE, LEXICAL, vector_name
 
 NEVER = 10**9
-"""Segment size in KB from which an index graph is built; never reached, so all is compared."""
+"""Segment size in KB from which the engine builds an index graph. No segment is that large, so a
+search compares all vectors."""
 CANDIDATES = 160
-"""Points at least that the codes of a dense search select, and whose vectors are then compared."""
+"""Minimum number of points that a dense search selects by codes and then compares by vectors."""
 SEARCH_THREADS = 1
-"""Threads of the engine that read a collection. It reads its segments in parallel, of which there
-is one: more threads only wake each other, and the event loop waits for them."""
+"""Number of engine threads that read a collection. The engine reads segments in parallel, and a
+collection has one segment: more threads would only delay the event loop."""
 OVERSAMPLING = 4.0
-"""How many times its limit a dense search selects by codes, if that is more."""
+"""A dense search selects this many times its limit by codes, if that exceeds `CANDIDATES`."""
 
 SCHEMAS: dict[IndexType, qdrant.PayloadSchemaType] = {
     "keyword": qdrant.PayloadSchemaType.Keyword,
@@ -49,25 +50,25 @@ INDEXES: dict[IndexType, qdrant.KeywordIndexParams | qdrant.IntegerIndexParams] 
     "tenant": qdrant.KeywordIndexParams(is_tenant=True),
     "integer": qdrant.IntegerIndexParams(lookup=False, range=True),
 }
-"""Indexes that are not the usual ones. Integers are numbers of order, of which ranges are asked;
-without the other half of its indexes, a turn takes a tenth less of the engine's memory."""
+"""Indexes with special parameters. Integer fields hold sequence numbers, and queries filter them by
+range only; without the lookup index, a turn takes a tenth less of the engine's memory."""
 
 NEAREST = qdrant.MultiVectorConfig(qdrant.MultiVectorComparator.MaxSim)
-"""Of a point's cues, the nearest to the query counts."""
+"""The score of a point is the score of the cue that is nearest to the query."""
 CODES = qdrant.TurboQuantQuantizationConfig(bits=qdrant.TurboQuantBitSize.Bits4)
-"""Codes of dense vectors, an eighth of their size, also in segments that are written to. Their
-cosines are off by about 0.01: the best of them are compared anew, by the vectors themselves."""
+"""Codes of dense vectors, an eighth of their size, also in segments that are open for writes. The
+error of their cosines is about 0.01, so the best points are compared again by their vectors."""
 
 COLD = qdrant.Memory.Cold
-"""Files are read as they are needed: else, opening would read as much as they may ever hold."""
+"""The engine reads files on demand. Otherwise, opening would read their whole reserved size."""
 
 
 def encode_config(
     schema: CollectionSchema, stored: Collection[str] | None = None
 ) -> qdrant.EdgeConfig:
-    """Return the engine's configuration. Without the log there would be no lock on the folder.
+    """Return the engine's configuration. It needs the log, as only the log locks the folder.
 
-    `stored` names the vectors of an existing collection; `None` means a new one.
+    `stored` names the vectors of an existing collection; `None` means a new collection.
     """
     dense = {}
     if stored is None or DENSE in stored:
@@ -132,7 +133,7 @@ def encode_sparse(sparse: Sparse) -> qdrant.SparseVector:
 
 
 def encode_searches(searches: Sequence[Search]) -> list[qdrant.QueryRequest]:
-    """Return the engine's queries; a filter that several of them have is encoded once."""
+    """Return the engine's queries; a filter that several queries share is encoded once."""
     filters: dict[int, qdrant.Filter] = {}
 
     def encode(filter: Filter) -> qdrant.Filter:
@@ -161,7 +162,7 @@ def _encode_search(
 
 
 def _encode_precision(search: Search) -> qdrant.QuantizationSearchParams | None:
-    """Return by how many codes a dense search selects what it compares by the vectors."""
+    """Return the engine's parameters of a dense search by codes; `None` for a sparse search."""
     if isinstance(search.vector, Sparse):
         return None
     oversampling = max(OVERSAMPLING, CANDIDATES / search.limit)
@@ -171,7 +172,7 @@ def _encode_precision(search: Search) -> qdrant.QuantizationSearchParams | None:
 def encode_listing(
     listing: Listing, *, after: str | None = None, vectors: bool = False
 ) -> qdrant.ScrollRequest:
-    """Return the engine's query without a vector, from the id `after` on."""
+    """Return the engine's query without a vector; its results start at the id `after`."""
     return qdrant.ScrollRequest(
         offset=after,
         limit=listing.limit,
@@ -183,7 +184,7 @@ def encode_listing(
 
 
 def encode_fields(fields: Sequence[str] | None) -> bool | list[str]:
-    """Return the engine's choice of payload fields."""
+    """Return the engine's selection of payload fields; `None` means all fields."""
     return True if fields is None else list(fields) or False
 
 
@@ -202,9 +203,9 @@ def encode_filter(filter: Filter) -> qdrant.Filter:
 
 
 def _encode_often(condition: Condition) -> "qdrant.ConditionType":
-    """Return the engine's condition; those that come again with each query are encoded once."""
+    """Return the engine's condition; conditions that many queries share are encoded once."""
     match condition:
-        case AnyOf() | OneOf() | Is(_, str()):  # True equals 1, so that neither can be looked up
+        case AnyOf() | OneOf() | Is(_, str()):  # as cache keys, True and 1 would be equal
             return _encode_once(condition)
     return encode_condition(condition)
 
@@ -223,7 +224,7 @@ def encode_condition(condition: Condition) -> "qdrant.ConditionType":
         case Missing(key):
             return qdrant.FieldCondition(key, is_empty=True)
         case AnyOf(conditions):
-            # Unlike `should`, this matches nothing if there are no conditions.
+            # Without conditions, `should` would match everything, and `min_should` nothing.
             encoded = [encode_condition(condition) for condition in conditions]
             return qdrant.Filter(min_should=qdrant.MinShould(encoded, 1))
 
@@ -232,7 +233,7 @@ _encode_once = lru_cache(maxsize=1024)(encode_condition)
 
 
 def encode_value(value: Scalar) -> qdrant.MatchValue:
-    """Return the engine's equality. The binding reads Python's True as 1, numpy's as a bool."""
+    """Return the engine's equality test. The binding reads `True` as 1, but NumPy's as a bool."""
     if isinstance(value, bool):
         return qdrant.MatchValue(np.bool_(value))  # type: ignore[arg-type]
     return qdrant.MatchValue(value)

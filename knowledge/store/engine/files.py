@@ -1,14 +1,14 @@
 """The engine's files on the disk, without the engine: log, folder lock, free space, compaction.
 
-A flush of Qdrant Edge syncs some 130 files in turn and holds the GIL meanwhile, as long as the disk
-takes. Its log alone brings back what was written since; `fsync` frees the GIL.
+A flush of Qdrant Edge syncs about 130 files, one after the other, and holds the GIL all the time.
+The log alone restores all writes since the last flush, and Python's `fsync` releases the GIL.
 
 The engine writes through memory maps into sparse files: if the disk is full, the system kills the
 whole process (SIGBUS) instead of raising an error. So free space is checked before each write.
 
-It only marks what is deleted or replaced, and keeps the bytes in segments and log for as long as it
-likes. A compaction copies the points to fresh files, which take the place of the old files by
-renaming, in two steps: after a kill between them, the next opening does the second.
+The engine only marks points as deleted or replaced; their bytes stay in segments and log for an
+unlimited time. A compaction copies the points to new files and renames these to replace the old
+files, in two steps. After a kill between the steps, the next opening does the second step.
 """
 
 import os
@@ -29,9 +29,9 @@ Sync = Callable[[Path], None]
 """A function that writes the log of the collection in a folder to the disk. Raises OSError."""
 
 SYNCS_MAPS = sys.platform == "linux"
-"""Whether `fsync` writes what was changed through a memory map; elsewhere the engine must flush."""
+"""Whether `fsync` also writes changes in memory maps; on other systems the engine must flush."""
 _ATTEMPTS = 10
-"""How often the log is listed anew if the engine has renamed a part of it meanwhile."""
+"""Maximum number of attempts to list the log, if the engine renames a file of it meanwhile."""
 
 
 def sync_log(path: Path) -> None:
@@ -48,13 +48,13 @@ def sync_log(path: Path) -> None:
 
 
 def sync_data(path: Path) -> None:
-    """Write all other files, so that the engine's own flush finds little to wait for."""
-    # Each call of the system gives the GIL away and takes it again, and so does the engine, some
-    # twenty times for each turn that is written meanwhile: `Path.rglob` makes 600 more of them.
+    """Write all other files to the disk, so that the engine's next flush is short."""
+    # Each system call releases the GIL and acquires it again. The engine does the same about
+    # twenty times for each turn that is written meanwhile. `Path.rglob` would make 600 more calls.
     for folder, _, names in os.walk(path / "segments"):
         try:
             _sync(Path(folder, name) for name in names)
-        except OSError:  # the flush that follows tells
+        except OSError:  # the next flush reports the error
             return
 
 
@@ -72,11 +72,11 @@ LOCK_NAME = "owner.lock"
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Hold the lock on a folder; create it, for its owner alone, if it does not exist.
+    """Hold the lock on a folder; create a missing folder, accessible only to its owner.
 
-    The system releases the lock when the process ends, however it ends; a forked child does not own
-    it. Raises StoreBusyError, which names the owner, if it is held; StoreError if the folder is not
-    writable.
+    The operating system releases the lock at the end of the process, also after a crash. A forked
+    child does not own it. Raises StoreBusyError with the lock's owner if another process holds the
+    lock, StoreError if the folder is not writable.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -86,7 +86,7 @@ def locked_folder(folder: Path) -> Iterator[None]:
             f"The folder '{folder}' cannot be used for a store ({error.strerror}): make it "
             "writable, or set SOUFFLEUR_PATH to another one."
         ) from error
-    with file:  # closed and not unlocked: a forked child that lets go must not free its parent's
+    with file:  # closed but not unlocked, or a forked child would release the parent's lock
         try:
             portalocker.lock(file, portalocker.LOCK_EX | portalocker.LOCK_NB)
         except portalocker.LockException as error:
@@ -120,9 +120,9 @@ def _busy(folder: Path) -> str:
 
 MB = 1 << 20
 BYTES_TO_OPEN = 100 * MB
-"""Space for two new collections on file systems without sparse files, and for some writes."""
+"""Required free bytes to open a store: two collections without sparse files, and some writes."""
 BYTES_TO_WRITE = 32 * MB
-"""Space for one more segment of the log."""
+"""Required free bytes to write: a new segment of the log."""
 
 
 def free_bytes(path: Path) -> int:
@@ -147,18 +147,18 @@ def need(least: int, path: Path, room: Callable[[Path], int]) -> None:
 
 
 WHOLE = ".compacted"
-"""Suffix of the fresh folder when all is in it."""
+"""Suffix of the folder of a complete new copy."""
 
 
 def compacting_folder(path: Path) -> Path:
-    """Return the folder in which the fresh copy of a collection's folder is made, emptied."""
+    """Return the folder that will contain a new copy of a collection; delete an old copy in it."""
     making = path.parent / ".compacting"
-    shutil.rmtree(making / path.name, ignore_errors=True)  # of a compaction that was killed
+    shutil.rmtree(making / path.name, ignore_errors=True)  # from a compaction that was killed
     return making
 
 
 def replace_by_compacted(path: Path) -> None:
-    """Put the fresh copy, which is closed, in the place of a collection's closed folder."""
+    """Replace a collection's folder by its new copy; both must be closed. Raises OSError."""
     fresh = path.parent / ".compacting" / path.name
     checksums.sync_files(fresh)
     fresh.rename(compacted_folder(path))
@@ -167,10 +167,7 @@ def replace_by_compacted(path: Path) -> None:
 
 
 def finish_compaction(path: Path) -> None:
-    """Finish a replacement that was begun; remove a copy that was never whole. Raises OSError.
-
-    Idempotent.
-    """
+    """Finish an interrupted replacement; delete an incomplete copy. Idempotent. Raises OSError."""
     whole = compacted_folder(path)
     if whole.exists():
         checksums.drop_sums(path)
@@ -185,5 +182,5 @@ def finish_compaction(path: Path) -> None:
 
 
 def compacted_folder(path: Path) -> Path:
-    """Return where the fresh copy of a collection's folder is when all is in it."""
+    """Return the path of the complete new copy of a collection's folder."""
     return path.with_name(path.name + WHOLE)

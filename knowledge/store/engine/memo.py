@@ -1,4 +1,4 @@
-"""Memory of a collection for readers: points, counts and short lists, until they are written."""
+"""The cache of a collection for readers: points, counts and short lists, valid until a write."""
 
 import marshal
 from collections import OrderedDict
@@ -29,22 +29,22 @@ from souffleur.knowledge.store.engine.points import (
 )
 
 POINTS_KEPT = 8192
-"""Number of points that are remembered of a collection; the longest unread is dropped."""
+"""Maximum number of cached points of a collection; the least recently used point is dropped."""
 DECODED_KEPT = 2048
-"""Number of these that are decoded. Each is some twenty objects that Python's garbage collector
-visits in turn while everything waits, and up to ten times as large as its bytes."""
+"""Maximum number of cached points that are decoded. A decoded point is up to ten times as large as
+its bytes; it has about twenty objects, and each makes the pauses for garbage collection longer."""
 
 
 class Kept(NamedTuple):
-    """A point as it was read; `None` if there is none with its id."""
+    """The result of reading an id: its point, or `None` if the id has no point."""
 
     point: Point | None
     at: float
-    """When it was read, by the memo's clock."""
+    """The time of the read, in seconds of the memo's clock."""
 
 
 class PackedPoints:
-    """Points by id, without vectors. Not thread-safe.
+    """A cache of points by id, without vectors. Not thread-safe.
 
     >>> points = PackedPoints()
     >>> points.keep("1", Point("1", {"user_id": "ann"}), at=0.5).payload
@@ -61,7 +61,7 @@ class PackedPoints:
         return id in self._packed
 
     def find(self, id: str) -> Kept | None:
-        """Return the remembered point of an id; `None` if nothing is known of it."""
+        """Return the cached result of reading an id; `None` if it is not cached."""
         found = self._packed.get(id)
         if found is None:
             return None
@@ -74,14 +74,14 @@ class PackedPoints:
         return Kept(None, at) if packed is None else self._decode(id, marshal.loads(packed), at)
 
     def keep(self, id: str, point: Point | None, at: float) -> Point | None:
-        """Remember a point, or that the id has no point; return it as `find` will."""
+        """Cache a point, or that the id has no point; return the point that `find` will return."""
         self.drop(id)
         self._packed[id] = (None if point is None else marshal.dumps(point.payload), at)
         shorten(self._packed, POINTS_KEPT)
         return None if point is None else self._decode(id, point.payload, at).point
 
     def drop(self, id: str) -> None:
-        """Forget the point of an id."""
+        """Remove an id from the cache."""
         self._packed.pop(id, None)
         self._decoded.pop(id, None)
 
@@ -92,7 +92,7 @@ class PackedPoints:
 
 
 def shorten(kept: OrderedDict[Any, Any], most: int) -> None:
-    """Drop the first entries until at most `most` are left."""
+    """Drop the first entries so that at most `most` entries stay."""
     while len(kept) > most:
         kept.popitem(last=False)
 
@@ -101,39 +101,42 @@ Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 
 USERS_KEPT = 1024
-"""Number of users whose counts and lists are remembered."""
+"""Maximum number of users with cached counts and lists."""
 FILTERS_KEPT = 64
-"""Number of counts and of lists of one user; one who talks needs about ten."""
+"""Maximum number of cached counts of one user, and also of lists. An active user needs about 10."""
 MADE_OF = 4096
-"""Number of points whose derived values are remembered."""
+"""Maximum number of points in all cached derived values."""
 PUT_KEPT = 1024
-"""Number of points that were put of which their user and type are remembered: a turn that is new
-changes four times more until it is judged and embedded."""
+"""Maximum number of written points with cached user and type. A new turn changes four more times
+until it is judged and embedded."""
 SHAPES_KEPT = 256
-"""Number of questions that are remembered for being asked of several users."""
+"""Maximum number of questions that several users share."""
 SHARED_LIFE = 2.0
-"""Seconds for which a value is believed that another process may have changed."""
+"""Lifetime in seconds of a cached value that another process may change."""
 
 
 @dataclass(frozen=True)
 class Write:
-    """One write: the points and fields that it may change."""
+    """A write: the points and fields that it may change."""
 
     ids: frozenset[str]
     points: "tuple[Point, ...] | None" = None
-    """The whole points that are put; `None` if only some fields change, or points go."""
+    """The whole written points; `None` if only some fields change, or points are deleted."""
     fields: frozenset[str] | None = None
-    """The fields that change; `None` means all of them."""
+    """The fields that change; `None` means all fields."""
     lasting: "tuple[Payload, ...] | None" = None
-    """The lasting fields of the points; `None` if they are not known for all of them."""
+    """The `LASTING` fields of each point; `None` if they are unknown for any point."""
 
     @property
     def owners(self) -> set[str] | None:
-        """The users whose counts and lists may change, "" for all of them; `None` if unknown."""
+        """The users whose counts and lists may change; `None` if unknown.
+
+        The user "" stands for questions that do not select a single user.
+        """
         return None if self.lasting is None else {"", *map(_user_of, self.lasting)}
 
     def of(self, owner: str) -> "Write":
-        """Return the part that concerns one user; all of it for ""."""
+        """Return the part of the write that concerns a user; the whole write for ""."""
         if self.lasting is None or not owner:
             return self
         mine = tuple(one for one in self.lasting if _user_of(one) == owner)
@@ -147,15 +150,15 @@ class Write:
         return self._concerns(filter, filter.keys)
 
     def reorders(self, listing: "Listing", ids: Sequence[str], last: Payload | None = None) -> bool:
-        """Return whether a list may change of which these are the points.
+        """Return whether the list with these ids may change.
 
-        `last` is the payload of the last one, if it is known.
+        `last` is the payload of the list's last point, if known.
         """
         if self.points is None and self.fields is None:
             return not self.ids.isdisjoint(ids)
         if not self._concerns(listing.filter, listing.keys):
             return False
-        if self.points is not None and not ids:  # nothing was in it, so only what is new can be
+        if self.points is not None and not ids:  # the list was empty: only a new point can join it
             return any(can_match(listing.filter, point.payload) for point in self.points)
         if self.points is not None and last is not None and len(ids) == listing.limit:
             outside = self.ids.isdisjoint(ids)
@@ -163,7 +166,7 @@ class Write:
         return True
 
     def _concerns(self, filter: "Filter", keys: frozenset[str]) -> bool:
-        """Return whether it may change one of these fields of what a filter selects."""
+        """Return whether the write may change one of these fields of a point that may match."""
         if self.fields is not None and self.fields.isdisjoint(keys):
             return False
         return self.lasting is None or any(_may_match(filter, one) for one in self.lasting)
@@ -171,7 +174,7 @@ class Write:
 
 @dataclass
 class Reading:
-    """A read under way, with the writes since it began: their results may not be remembered."""
+    """A read in progress and the writes since it began. Results they may change are not cached."""
 
     ids: set[str] = field(default_factory=set)
     writes: list[Write] = field(default_factory=list)
@@ -179,51 +182,51 @@ class Reading:
 
 @dataclass(frozen=True)
 class Made:
-    """A value that a reader derived from the points of some users."""
+    """A value that a reader derived from points of some users."""
 
     value: Any
     size: int
-    """Number of points that it holds."""
+    """Number of points from which the value was derived."""
 
 
 class Memo:
-    """Points, counts and which users have no cues, as they were read last. Thread-safe.
+    """A cache of points, counts, lists and of the users without cues. Thread-safe.
 
-    Every write of this process goes through `writing`, which drops exactly what it may change. A
-    collection that other processes write as well gives a `life` in seconds: what is older is read
-    again.
+    Every write of this process goes through `writing`, which drops only the values that the write
+    may change. For a collection with other writing processes, `life` is the lifetime of a value in
+    seconds.
     """
 
     def __init__(
         self, *, life: float | None = None, clock: Callable[[], float] = monotonic
     ) -> None:
         self.life = life
-        """Seconds for which something is believed; `None` means until it is written."""
+        """Lifetime of a value in seconds; `None` means until a write changes it."""
         self.hits = 0
-        """Number of points that were remembered when they were looked up."""
+        """Number of lookups of a point that was cached."""
         self.misses = 0
-        """Number of points that had to be read."""
+        """Number of lookups of a point that was not cached."""
         self._clock = clock
         self._points = PackedPoints()
         self._put: OrderedDict[str, Payload] = OrderedDict()
-        """The lasting fields of the points that were put last."""
+        """The `LASTING` fields of the last written points, by id."""
         self._counts: _ByUser[Filter, tuple[int, float]] = _ByUser()
         self._lists: _ByUser[Listing, tuple[tuple[str, ...], float]] = _ByUser()
         self._cued: OrderedDict[str, tuple[bool, float]] = OrderedDict()
         self._asked = 0
-        """How many counts, lists and users' cues were kept so far."""
+        """Number of cached counts, lists and cue results so far, including dropped ones."""
         self._keys: set[str] = set()
-        """Fields on which any count or list has depended."""
+        """Fields on which any cached count or list has depended."""
         self._made: OrderedDict[str, dict[Hashable, Made]] = OrderedDict()
-        """Derived values, by the first of the users whose points they were made of."""
+        """Derived values, by the first user of the points they were derived from."""
         self._also: set[str] = set()
-        """All other users whose points a value was made of."""
+        """All other users of points that a value was derived from."""
         self._held = 0
-        """Number of points that all of `_made` holds."""
+        """Sum of the sizes of all values in `_made`."""
         self._numbers = numbers(1)
         self._versions: OrderedDict[str, int] = OrderedDict()
         self._version = 0
-        """The version of users that are not among `_versions`."""
+        """The version of users that are not in `_versions`."""
         self._readings: list[Reading] = []
         self._alone = Lock()
 
@@ -235,7 +238,7 @@ class Memo:
         points: "Sequence[Point] | None" = None,
         fields: Iterable[str] | None = None,
     ) -> Iterator[None]:
-        """Drop the answers that a write may change, before and after it, also if it fails."""
+        """Drop the answers that a write may change, before and after it, even if it fails."""
         named = frozenset(ids if points is None else (point.id for point in points))
         changed = None if fields is None else frozenset(fields)
         if points is None:
@@ -254,7 +257,7 @@ class Memo:
 
     @contextmanager
     def reading(self) -> Iterator[Reading]:
-        """Begin a read, whose results `keep` and `keep_count` remember."""
+        """Yield a new read, for the methods that cache its results, for example `keep`."""
         begun = Reading()
         with self._alone:
             self._readings.append(begun)
@@ -265,17 +268,17 @@ class Memo:
                 self._readings = [one for one in self._readings if one is not begun]
 
     def find(self, id: str) -> Kept | None:
-        """Return the remembered point of an id, however old; `None` if nothing is known of it."""
+        """Return the cached result of reading an id, of any age; `None` if it is not cached."""
         with self._alone:
             return self._points.find(id)
 
     def find_each(self, ids: Iterable[str]) -> dict[str, Kept | None]:
-        """Return the remembered point of each of these ids, however old."""
+        """Return the cached result of each id, of any age; `None` for an id that is not cached."""
         with self._alone:
             return {id: self._points.find(id) for id in ids}
 
     def find_all(self, ids: Sequence[str]) -> "list[Point] | None":
-        """Return the points with these ids, if all of them are remembered and fresh."""
+        """Return the points with these ids; `None` unless all ids are cached and fresh."""
         with self._alone:
             if not all(id in self._points for id in ids):
                 return None
@@ -285,29 +288,29 @@ class Memo:
             return [one.point for one in known if one.point is not None]
 
     def is_fresh(self, at: float) -> bool:
-        """Return whether a value that was read at that time is still believed."""
+        """Return whether a value that was read at a time is still valid."""
         return self.life is None or self._clock() - at < self.life
 
     def keep(self, id: str, point: "Point | None", reading: Reading) -> "Point | None":
-        """Remember a point unless it was written meanwhile, and return it."""
+        """Cache a point unless it was written during the read; return the point."""
         with self._alone:
             if id in reading.ids:
                 return point
             return self._points.keep(id, point, self._clock())
 
     def find_count(self, counted: "Filter") -> int | None:
-        """Return the number of points that match a filter, if it is known."""
+        """Return the cached number of points that match a filter; `None` if not cached."""
         with self._alone:
             count, at = self._counts.find(*counted.by_owner) or (None, 0.0)
             return count if self.is_fresh(at) else None
 
     def largest_count(self, owner: str) -> int:
-        """Return the highest known count of a user's points; 0 if no count is known."""
+        """Return the largest cached count of a user's points; 0 without a cached count."""
         with self._alone:
             return max((count for count, _ in self._counts.all_of(owner)), default=0)
 
     def keep_count(self, counted: "Filter", count: int, reading: Reading) -> None:
-        """Remember a count unless it may have changed meanwhile."""
+        """Cache a count unless a write may have changed it during the read."""
         with self._alone:
             if not any(write.changes(counted) for write in reading.writes):
                 self._keys |= counted.keys
@@ -315,13 +318,13 @@ class Memo:
                 self._counts.keep(*counted.by_owner, (count, self._clock()))
 
     def find_list(self, listing: "Listing") -> tuple[str, ...] | None:
-        """Return the ids of a list, if it is known."""
+        """Return the cached ids of a list; `None` if not cached."""
         with self._alone:
             ids, at = self._lists.find(*listing.by_owner) or (None, 0.0)
             return ids if self.is_fresh(at) else None
 
     def keep_list(self, listing: "Listing", ids: Sequence[str], reading: Reading) -> None:
-        """Remember the ids of a list unless it may have changed meanwhile."""
+        """Cache the ids of a list unless a write may have changed the list during the read."""
         with self._alone:
             if not any(write.reorders(listing, ids) for write in reading.writes):
                 self._keys |= listing.keys
@@ -329,13 +332,13 @@ class Memo:
                 self._lists.keep(*listing.by_owner, (tuple(ids), self._clock()))
 
     def has_cues(self, user_id: str) -> bool | None:
-        """Return whether any point of a user has cues; `None` if that is not known."""
+        """Return whether any point of a user has cues; `None` if not cached."""
         with self._alone:
             cued, at = self._cued.get(user_id, (None, 0.0))
             return cued if cued is not None and self.is_fresh(at) else None
 
     def keep_cued(self, user_id: str, cued: bool, reading: Reading) -> None:
-        """Remember whether any point of a user has cues."""
+        """Cache whether a point of a user has cues, unless a write gave cues during the read."""
         with self._alone:
             if user_id not in _given_cues(reading.writes):
                 self._cued[user_id] = (cued, self._clock())
@@ -343,12 +346,12 @@ class Memo:
                 shorten(self._cued, USERS_KEPT)
 
     def versions(self, owners: Sequence[str]) -> tuple[int, ...]:
-        """Return each user's version, which every write raises."""
+        """Return the version of each user. Every write to a user's points changes the version."""
         with self._alone:
             return self._versions_of(owners)
 
     def find_made(self, owner: str, key: Hashable) -> Any:
-        """Return the value derived from a user's points; `None` if a point was written since."""
+        """Return the value derived from a user's points; `None` if not cached or outdated."""
         with self._alone:
             made = self._made.get(owner, {}).get(key)
             if made is None:
@@ -360,10 +363,10 @@ class Memo:
     def keep_made(
         self, owners: Sequence[str], key: Hashable, value: Any, size: int, since: tuple[int, ...]
     ) -> None:
-        """Remember a value made of points of these users, unless a point was written meanwhile.
+        """Cache a value derived from `size` points of these users, unless a point was written.
 
-        `since` are the versions of the users when it was begun, `size` is the number of points. It
-        is dropped when one of them is written by this process.
+        `since` has the versions of the users before the read. The value is dropped when this
+        process writes a point of these users.
         """
         with self._alone:
             if self._versions_of(owners) != since:
@@ -384,7 +387,7 @@ class Memo:
         self._held -= sum(made.size for made in self._made.pop(owner, {}).values())
 
     def _lasting_of(self, ids: Iterable[str], fields: Some[str]) -> tuple[Payload, ...] | None:
-        """Return the lasting fields of each point that is written, if they are known."""
+        """Return the `LASTING` fields of each written point; `None` if any are unknown."""
         found = []
         with self._alone:
             if not set(LASTING).isdisjoint(fields):  # a draft becomes an entry
@@ -402,7 +405,10 @@ class Memo:
         return tuple(found)
 
     def _renew(self, owners: set[str] | None) -> None:
-        """Give new versions to these users, or to all, and drop the values made of their points."""
+        """Give new versions to these users, and drop the values derived from their points.
+
+        `None` means all users.
+        """
         for owner in owners or ():
             self._versions[owner] = next(self._numbers)
             self._versions.move_to_end(owner)
@@ -422,9 +428,9 @@ class Memo:
         return write.reorders(listing, ids, last.point.payload if last and last.point else None)
 
     def _drop(self, write: Write, *, since: int | None = None) -> int:
-        """Drop the answers that a write may change; return how many were kept up to now.
+        """Drop the answers that a write may change; return the value of `_asked`.
 
-        If no answer was kept `since` that number, there is nothing to drop.
+        If `_asked` still equals `since`, there are no new answers to drop.
         """
         with self._alone:
             self._renew(write.owners)
@@ -445,9 +451,9 @@ class Memo:
 
 
 class _ByUser(Generic[Asked, Answer]):
-    """Answers by user and question, in the order in which their users were last looked up.
+    """Answers by user and question. The least recently used user is dropped first.
 
-    A question does not name its user, and is kept once for all users of whom it is asked.
+    A question does not contain its user, so all users share a single copy of it.
     """
 
     def __init__(self) -> None:
@@ -474,7 +480,7 @@ class _ByUser(Generic[Asked, Answer]):
         shorten(self._answers, USERS_KEPT)
 
     def drop(self, write: Write, stale: Callable[[Write, Asked, Answer], bool]) -> None:
-        """Drop the answers that are stale because of what a write changes of their user."""
+        """Drop the answers for which `stale` is true with the write's part about their user."""
         owners = write.owners
         for owner in list(self._answers) if owners is None else owners & self._answers.keys():
             mine, part = self._answers[owner], write.of(owner)
@@ -491,12 +497,12 @@ def _user_of(payload: Payload) -> str:
 
 
 def _may_match(counted: "Filter", payload: "Payload") -> bool:
-    """Return whether a point may match, now or before, by the fields that never change."""
+    """Return whether the `LASTING` fields of a payload allow a match, before or after a write."""
     return all(payload.get(key) == value for key, value in counted.lasting)
 
 
 def _is_behind(point: "Point", last: "Payload", listing: "Listing") -> bool:
-    """Return whether a point that is put is not among the first, which end with `last`.
+    """Return whether a written point stays outside a full list with the last payload `last`.
 
     >>> from souffleur.knowledge.store.engine.points import Order
     >>> first = Listing(Filter(), 2, Order("rank", descending=True))
@@ -527,10 +533,10 @@ class _Kept:
 
 
 class KeptUntil:
-    """The answer to one question, kept if this process alone writes to the store."""
+    """A cached answer to a question. It is cached only if no other process writes to the store."""
 
     def __init__(self, memo: Memo, owners: Sequence[str], asked: Hashable, now: datetime) -> None:
-        """`owners` are the users whose points the answer is made of; `asked` is the question."""
+        """Take the question `asked`, and the users whose points the answer derives from."""
         self._memo = memo if memo.life is None else None
         self._owners = tuple(owners)
         self._asked = asked
@@ -538,14 +544,14 @@ class KeptUntil:
         self._versions = memo.versions(self._owners)
 
     def find(self) -> Any:
-        """Return the answer if it holds at this moment, else `None`."""
+        """Return the answer if it is valid at `now`, else `None`."""
         kept = self._memo and self._memo.find_made(self._owners[0], self._asked)
         if not isinstance(kept, _Kept) or not kept.since <= self._now < kept.until:
             return None
         return kept.value
 
     def keep(self, value: Any, size: int, until: datetime) -> None:
-        """Keep the answer, made of `size` points; a caller must not change it."""
+        """Cache an answer derived from `size` points. The caller must not change it later."""
         if self._memo and until > self._now:
             kept = _Kept(value, self._now, until)
             self._memo.keep_made(self._owners, self._asked, kept, size, self._versions)

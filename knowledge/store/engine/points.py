@@ -1,4 +1,4 @@
-"""What is stored and asked for: points with their vectors, conditions, filters, queries, hits."""
+"""The types of the interface to Qdrant: points, conditions, filters, queries and hits."""
 
 from collections.abc import Collection as Some, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ Payload = dict[str, Any]
 Scalar = str | int | bool
 
 LASTING = ("user_id", "type")
-"""Fields that no write changes in a point that exists."""
+"""Fields of an existing point that no write changes."""
 
 
 @dataclass(frozen=True)
@@ -25,23 +25,23 @@ class Sparse:
 
 @dataclass(frozen=True)
 class Point:
-    """A payload with its vectors, stored under one id. A point may have no vector at all."""
+    """A payload with its vectors, stored under an id. A point may have no vectors."""
 
     id: str
     """A UUID."""
     payload: Payload
     dense: tuple[float, ...] | None = None
-    """The dense vector, of unit length and of the collection's dimension."""
+    """The dense vector: of unit length, with the collection's dimension."""
     lexical: Sparse | None = None
     cues: tuple[tuple[float, ...], ...] = ()
-    """Vectors of other texts it is found by; only in a collection whose schema has cues."""
+    """Dense vectors of other texts by which the point is found, if the schema has cues."""
     cue_words: Sparse | None = None
     records: dict[type, Any] | None = field(default=None, compare=False, repr=False)
-    """Where `reading.read` keeps what it has decoded from the payload; `None`: nowhere."""
+    """The records that `reading.read` has decoded, by type; `None` if it must not keep them."""
 
 
 def bare(id: str, payload: Payload, records: dict[type, Any] | None = None) -> Point:
-    """Return a point without vectors, made in a quarter of the time that its class takes.
+    """Return a point without vectors, in a quarter of the time of a normal construction.
 
     >>> bare("1", {}) == Point("1", {})
     True
@@ -53,7 +53,7 @@ def bare(id: str, payload: Payload, records: dict[type, Any] | None = None) -> P
 
 @dataclass(frozen=True)
 class Is:
-    """Matches if the field equals the value, or is a list that contains it."""
+    """A condition that the field equals the value, or is a list that contains the value."""
 
     key: str
     value: Scalar
@@ -61,7 +61,7 @@ class Is:
 
 @dataclass(frozen=True)
 class OneOf:
-    """Matches if the field equals (or contains) one of the values; never without values."""
+    """A condition that the field equals or contains one of the values; false without values."""
 
     key: str
     values: tuple[str, ...]
@@ -69,7 +69,10 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Between:
-    """Matches if low <= field < high, for numbers or aware datetimes; never if it is missing."""
+    """A condition that low <= field < high, for numbers or aware datetimes.
+
+    It is false if the field is missing.
+    """
 
     key: str
     low: float | datetime | None = None
@@ -78,14 +81,14 @@ class Between:
 
 @dataclass(frozen=True)
 class Missing:
-    """Matches if the field is absent, null or an empty list."""
+    """A condition that the field is absent, null or an empty list."""
 
     key: str
 
 
 @dataclass(frozen=True)
 class AnyOf:
-    """Matches if at least one of the conditions matches."""
+    """A condition that at least one of the conditions is true."""
 
     conditions: tuple["Condition", ...]
 
@@ -95,7 +98,7 @@ Condition = Is | OneOf | Between | Missing | AnyOf
 
 @dataclass(frozen=True)
 class Filter:
-    """Matches if all of `must` and none of `must_not` match."""
+    """A filter of points: all conditions in `must` are true, all in `must_not` are false."""
 
     must: tuple[Condition, ...] = ()
     must_not: tuple[Condition, ...] = ()
@@ -109,19 +112,19 @@ class Filter:
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        """The fields on which it depends."""
+        """The payload fields on which the filter depends."""
         return frozenset(_keys((*self.must, *self.must_not)))
 
     @cached_property
     def lasting(self) -> tuple[tuple[str, Scalar], ...]:
-        """The values that fields must have which no write changes."""
+        """The required values of the fields in `LASTING`."""
         return tuple(self.equal(LASTING))
 
     @cached_property
     def by_owner(self) -> tuple[str, "Filter"]:
-        """The user whose points it selects, and what else it asks.
+        """The user whose points the filter selects, and the filter without this condition.
 
-        The user is "" if it is not one user's.
+        The user is "" if the filter does not select a single user.
 
         >>> Filter((Is("type", "turn"), Is("user_id", "ann"))).by_owner
         ('ann', Filter(must=(Is(key='type', value='turn'),), must_not=()))
@@ -136,7 +139,7 @@ class Filter:
         return "", self
 
     def equal(self, keys: Some[str]) -> Iterable[tuple[str, Scalar]]:
-        """Yield the values that these fields must have."""
+        """Yield these fields with their required values."""
         return (
             (one.key, one.value) for one in self.must if isinstance(one, Is) and one.key in keys
         )
@@ -144,7 +147,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class Order:
-    """An order by an indexed field."""
+    """A sort order by an indexed field."""
 
     key: str
     descending: bool = False
@@ -155,29 +158,29 @@ class Hit(NamedTuple):
 
     point: Point
     score: float
-    """The cosine for dense queries; summed idf-weighted term products for lexical ones."""
+    """The cosine for dense queries; the sum of idf-weighted term products for sparse queries."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """One nearest-neighbour query: by a dense or by a sparse vector."""
+    """A nearest-neighbour query by a dense or sparse vector."""
 
     vector: tuple[float, ...] | Sparse
     filter: Filter
     limit: int = 20
     idf_within: Filter | None = None
-    """For sparse queries: the points over which term rarity is counted (one user's)."""
+    """For sparse queries: the points of one user, over which the rarity of terms is counted."""
     by_cues: bool = False
-    """Compare with the cues of points instead; of several cues the nearest counts."""
+    """Whether to compare with the cues of points. The nearest cue of each point counts."""
     fields: tuple[str, ...] | None = None
-    """The fields of the payload that are read; `None` means all of them."""
+    """The payload fields to return; `None` means all fields."""
 
 
 @dataclass(frozen=True)
 class Listing:
-    """One query without a vector: the first points by id or, if `order` is given, by that.
+    """A query without a vector: the first points, sorted by `order` or else by id.
 
-    Points without the field of the order are left out.
+    It skips points without the field of the order.
     """
 
     filter: Filter
@@ -188,12 +191,12 @@ class Listing:
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        """The fields on which it depends."""
+        """The payload fields on which the listing depends."""
         return self.filter.keys | ({self.order.key} if self.order else set())
 
     @cached_property
     def by_owner(self) -> tuple[str, "Listing"]:
-        """The user whose points it lists, and what else it asks."""
+        """The user whose points are listed, and the listing without this condition."""
         owner, rest = self.filter.by_owner
         return owner, Listing(rest, self.limit, self.order, self.fields)
 
@@ -207,7 +210,7 @@ def _keys(conditions: Iterable[Condition]) -> Iterable[str]:
 
 
 def is_between(condition: Between, payload: Payload) -> bool:
-    """Return whether a payload's time is in a range of times.
+    """Return whether a field of a payload is a time in the range; `False` if it is no time.
 
     >>> noon = datetime.fromisoformat("2026-01-03T12:00:00+00:00")
     >>> is_between(Between("at", high=noon), {"at": "2026-01-03T11:00:00Z"})
@@ -229,7 +232,7 @@ def is_between(condition: Between, payload: Payload) -> bool:
 
 
 def meets(condition: Condition, payload: Payload) -> bool:
-    """Return whether a point meets a condition on texts or times; most have no such time.
+    """Return whether a payload meets a condition on texts or times.
 
     >>> noon = datetime.fromisoformat("2026-01-03T12:00:00+00:00")
     >>> past, on = Between("ends", high=noon), Is("state", "on")
@@ -246,7 +249,7 @@ def meets(condition: Condition, payload: Payload) -> bool:
 
 
 def can_match(filter: Filter, payload: Payload) -> bool:
-    """Return whether a point may match; only the engine knows what a range of values holds.
+    """Return whether a payload may match. Ranges count as matching, as only the engine tests them.
 
     >>> common = AnyOf((Missing("sphere"), OneOf("sphere", ("", "*"))))
     >>> here = Filter((common,), (Is("state", "off"),))

@@ -60,19 +60,19 @@ Answer = TypeVar("Answer")
 CONFLICT, MISSING = 409, 404
 REFUSED = (401, 403)
 OLDEST = (1, 19)
-"""The first version that counts the rarity of terms within a user's points."""
+"""The first version of Qdrant that counts the rarity of terms within the points of one user."""
 MAX_REQUESTS = 32
-"""Maximum requests to servers that one process has under way; each takes a thread."""
+"""Maximum number of requests to servers that one process runs at once; each needs a thread."""
 
 _in_memory: WeakKeyDictionary[QdrantClient, threading.Lock] = WeakKeyDictionary()
-"""The lock of each in-memory client, which several collections may share."""
+"""The lock of each in-memory client. Several collections may share a client."""
 
 
 class ServerCollection:
-    """A collection on a server of version 1.19 or later.
+    """A collection on a Qdrant server of version 1.19 or later.
 
-    The blocking client is called in threads; an in-memory client, which is not thread-safe and has
-    no indexes, is called under a lock.
+    The blocking client is called in threads. An in-memory client is called under a lock, as it is
+    not thread-safe; it has no indexes.
     """
 
     shared = True
@@ -91,7 +91,7 @@ class ServerCollection:
         self.trouble = ""
         self.changes = Changes()
         self.memo = Memo(life=SHARED_LIFE)
-        """What readers remember, for a short time: other processes may write here."""
+        """The cache of readers. It expires soon, as other processes may write to the server."""
         self._client = client
         self._url = bare_address(url)
         self._owned = owned
@@ -109,15 +109,14 @@ class ServerCollection:
         *,
         prefix: str = "",
         api_key: str | None = None,
-        timeout: int = 10,  # noqa: ASYNC109 of one request, in seconds, and so the client's to keep
+        timeout: int = 10,  # noqa: ASYNC109 seconds for one request, which the client limits
         client: QdrantClient | None = None,
     ) -> "ServerCollection":
-        """Open the collection on the server at `url`; create it if there is none.
+        """Open the collection on the server at `url`, or create it.
 
-        On the server, its name begins with `prefix`.
-        If `client` is given, it is used instead of connecting, and `close` leaves it open. Raises
-        StoreMismatchError if the collection was made with another dimension, StoreError if the
-        server is older than 1.19.
+        On the server, its name begins with `prefix`. A given `client` is used instead of a new
+        connection, and `close` leaves it open. Raises StoreMismatchError if the collection has
+        another dimension, StoreError if the server is older than 1.19.
         """
         owned = client is None
         if client is None:
@@ -134,7 +133,7 @@ class ServerCollection:
         return collection
 
     def put_now(self, points: Sequence[Point]) -> None:
-        """Insert or replace whole points; after a server crash, each shard has all or none."""
+        """Insert or replace whole points. After a server crash, each shard has all or no points."""
         if points:
             check_given(self.schema, dense_vectors(points))
             self.changes.note([point.id for point in points])
@@ -146,7 +145,7 @@ class ServerCollection:
         return self._call("read", lambda: self._retrieve(ids)) if ids else []
 
     def swap_now(self, points: Sequence[Point], revisions: Mapping[str, int | None]) -> set[str]:
-        """Insert the points that are new, and replace those whose stored revision is as given."""
+        """Insert new points, and replace points whose stored revision is the given revision."""
         if not points:
             return set()
         check_given(self.schema, dense_vectors(points))
@@ -159,7 +158,7 @@ class ServerCollection:
         return {one.id for one in found if writing(one) == given[one.id]}
 
     async def swap(self, points: Sequence[Point], revisions: Mapping[str, int | None]) -> set[str]:
-        """Do what `swap_now` does, in a thread."""
+        """Run `swap_now` in a thread."""
         return await carry_through(_in_thread(lambda: self.swap_now(points, revisions)))
 
     async def put(self, points: Sequence[Point]) -> None:
@@ -169,8 +168,8 @@ class ServerCollection:
     async def replace(self, point: Point, *, revision: int) -> bool:
         """Replace the point if its stored `revision` equals the given one; return whether it did.
 
-        The server does not say, so the point is read back: if another writer has replaced it again
-        in between, the result is False although both writes happened.
+        The server does not report the result, so the point is read back. If another writer has
+        replaced the point in the meantime, the result is False although both writes happened.
         """
         check_given(self.schema, dense_vectors([point]))
         self.changes.note([point.id])
@@ -183,17 +182,17 @@ class ServerCollection:
     async def merge_payload(
         self, ids: Sequence[str], payload: Payload, *, where: Condition | None = None
     ) -> None:
-        """Set these payload fields on the existing points; `None` removes a field."""
+        """Set these payload fields of the existing points; the value `None` removes a field."""
         await carry_through(_in_thread(lambda: self.merge_now(ids, payload, where=where)))
 
     def merge_now(
         self, ids: Sequence[str], payload: Payload, *, where: Condition | None = None
     ) -> None:
-        """Set these payload fields on the existing points; `None` removes a field."""
+        """Set these payload fields of the existing points; the value `None` removes a field."""
         if not ids:
             return
         self.changes.note(ids)
-        # By filter: given ids, the server answers 404 if one is unknown.
+        # A filter is used because the server answers 404 to a list of ids if any id is unknown.
         such = [encode_condition(where)] if where else []
         points = models.Filter(must=[models.HasIdCondition(has_id=list(ids)), *such])
         with self.memo.writing(ids, fields=payload):
@@ -219,7 +218,7 @@ class ServerCollection:
 
     async def get(self, ids: Sequence[str], *, vectors: bool = False) -> list[Point]:
         """Return the existing points in the order of `ids`."""
-        if not ids:  # the server would be asked all the same
+        if not ids:  # without this, an empty request would go to the server
             return []
         return await self._ask("read", lambda: self._retrieve(ids, vectors=vectors))
 
@@ -232,7 +231,7 @@ class ServerCollection:
         after: str | None = None,
         vectors: bool = False,
     ) -> tuple[list[Point], str | None]:
-        """Return up to `limit` matching points, by id or in order, and the next page's cursor."""
+        """Return up to `limit` matching points, sorted by id or `order`, and the next cursor."""
         records, following = await self._ask(
             "read",
             lambda: self._client.scroll(
@@ -271,7 +270,7 @@ class ServerCollection:
         return answer.count
 
     async def delete(self, ids: Sequence[str]) -> None:
-        """Remove the points for good; unknown ids are ignored."""
+        """Delete the points; skips unknown ids."""
         if ids:
             self.changes.note(ids)
             points = models.PointIdsList(points=list(ids))
@@ -283,17 +282,18 @@ class ServerCollection:
                 )
 
     def check_usable(self) -> None:
-        """Raise StoreError if it is closed."""
+        """Raise StoreError if the collection is closed."""
         if self._closed:
             raise StoreError(f"The connection to {self._url} is closed: open it again.")
 
     async def flush(self) -> None:
-        """Do nothing: every write is in the server's log, which the server itself syncs."""
+        """Do nothing: every write is in the server's log, and the server syncs its log itself."""
 
     async def compact(self) -> str:
-        """Do nothing, and say where what was deleted stays: the server does not let itself be told.
+        """Do nothing, and return a remark about where the bytes of deleted points stay.
 
-        Its vacuum optimizer decides: https://qdrant.tech/documentation/concepts/optimizer/
+        Only the server's vacuum optimizer decides when to rewrite its files:
+        https://qdrant.tech/documentation/concepts/optimizer/
         """
         return (
             f"The Qdrant server at {self._url} keeps the bytes of what was deleted in its segments "
@@ -316,15 +316,15 @@ class ServerCollection:
             return call()
 
     def _find_version(self) -> tuple[int, ...]:
-        """Return the server's version; empty if it does not tell."""
+        """Return the server's version; empty if the server does not report it."""
         try:
             told = self._client.info().version
-        except UnexpectedResponse:  # a proxy may offer collections only
+        except UnexpectedResponse:  # a proxy may allow only requests about collections
             return ()
         return tuple(map(int, re.findall(r"\d+", told)[:3]))
 
     async def _check_version(self) -> None:
-        """Raise StoreError if the server says that it is too old."""
+        """Raise StoreError if the server reports a version before `OLDEST`."""
         version = await self._ask("open", self._find_version)
         if version and version < OLDEST:
             raise StoreError(
@@ -343,7 +343,7 @@ class ServerCollection:
                 sparse_vectors_config=encode_words(self.schema),
             )
         except UnexpectedResponse as error:
-            if error.status_code != CONFLICT:  # another process has just made it
+            if error.status_code != CONFLICT:  # another process has just created it
                 raise
 
     def _build_indexes(self) -> int:
@@ -360,7 +360,7 @@ class ServerCollection:
 
     def _replace(self, point: Point, revision: int) -> list[Point]:
         condition = models.FieldCondition(key="revision", match=models.MatchValue(value=revision))
-        # Strong, so that all replicas see rival writes in the same order.
+        # With strong ordering, all replicas see competing writes in the same order.
         self._client.upsert(
             self._name,
             [encode_point(point)],
@@ -418,9 +418,10 @@ def _threads() -> ThreadPoolExecutor:
 
 
 def connect(url: str, api_key: str | None, timeout: int) -> QdrantClient:
-    """Return a client that has not connected yet. Raises SettingsError if the way is barred."""
+    """Return a client that has not connected yet. Raises SettingsError for an invalid variable."""
     way = connection(url)
-    # The key as a header and no check of versions: both would warn instead of raising.
+    # The key is sent as a header, and the client checks no versions, because the client would
+    # only warn where it should raise.
     with client_errors("open", "", bare_address(url)):
         return QdrantClient(
             url=url,
@@ -433,7 +434,7 @@ def connect(url: str, api_key: str | None, timeout: int) -> QdrantClient:
 
 
 async def stored_dimension(url: str, api_key: str | None, name: str) -> int | None:
-    """Return the dense dimension of a collection on the server; `None` if there is none."""
+    """Return the dense dimension of a collection on the server; `None` without a collection."""
 
     def look() -> int | None:
         client = connect(url, api_key, timeout=10)
@@ -454,9 +455,10 @@ async def stored_dimension(url: str, api_key: str | None, name: str) -> int | No
 async def resize_vectors(
     url: str, api_key: str | None, schema: CollectionSchema, name: str
 ) -> None:
-    """Drop the dense vectors of the collection `name`, which then has the schema's dimension.
+    """Drop the dense vectors of the collection `name`, and set the dimension of the schema.
 
-    The payloads and words stay. May be killed at any moment, and done again. Raises StoreError.
+    Payloads and sparse vectors stay. The process may be killed at any moment, and the call
+    repeated. Raises StoreError.
     """
 
     def resize() -> None:
@@ -475,7 +477,7 @@ async def resize_vectors(
 
 
 async def remove(url: str, api_key: str | None, names: Sequence[str]) -> None:
-    """Remove these collections from the server, and all that is in them."""
+    """Delete these collections with all their points from the server. Raises StoreError."""
 
     def drop() -> None:
         client = connect(url, api_key, timeout=10)
@@ -490,14 +492,14 @@ async def remove(url: str, api_key: str | None, names: Sequence[str]) -> None:
 
 
 def is_local(client: QdrantClient) -> bool:
-    """Return whether the client stores the points itself."""
+    """Return whether the client stores the points itself, without a server."""
     options = client.init_options
     return options["location"] == ":memory:" or options["path"] is not None
 
 
 @contextmanager
 def client_errors(doing: str, name: str, url: str) -> Iterator[None]:
-    """Convert errors of the client to a StoreError that says what failed, and where."""
+    """Convert errors of the client to a StoreError with the action and the server's address."""
     try:
         yield
     except ResponseHandlingException as error:
@@ -505,7 +507,7 @@ def client_errors(doing: str, name: str, url: str) -> Iterator[None]:
             f"Qdrant at {url} gave no usable answer ({one_line(error.source)}); check that it runs "
             "there and can be reached, or correct SOUFFLEUR_QDRANT_URL."
         ) from error
-    except Exception as error:  # of the client, of pydantic, and of local mode's own Python
+    except Exception as error:  # from the client, pydantic, or the Python code of local mode
         if isinstance(error, UnexpectedResponse) and error.status_code in REFUSED:
             raise StoreError(
                 f"Qdrant at {url} refused the key; set SOUFFLEUR_QDRANT_API_KEY to one that may "

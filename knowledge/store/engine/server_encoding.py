@@ -1,4 +1,4 @@
-"""Conversion of points, filters and queries to those of a Qdrant server."""
+"""Conversion of points, filters and queries to the types of qdrant-client."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -34,11 +34,11 @@ SCHEMAS: dict[IndexType, models.PayloadSchemaType] = {
 
 
 _NEAREST = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
-"""Of a point's cues, the nearest to the query counts."""
+"""The score of a point is the score of the cue that is nearest to the query."""
 
 
 def encode_dense(schema: CollectionSchema) -> dict[str, models.VectorParams]:
-    """Return the dense vectors of a new collection."""
+    """Return the parameters of the dense vectors of a new collection, by name."""
     size, cosine = schema.dimension, models.Distance.COSINE
     vectors = {DENSE: models.VectorParams(size=size, distance=cosine)}
     if schema.cues:
@@ -47,13 +47,13 @@ def encode_dense(schema: CollectionSchema) -> dict[str, models.VectorParams]:
 
 
 def encode_words(schema: CollectionSchema) -> dict[str, models.SparseVectorParams]:
-    """Return the sparse vectors of a new collection."""
+    """Return the parameters of the sparse vectors of a new collection, by name."""
     names = (LEXICAL, CUE_WORDS) if schema.cues else (LEXICAL,)
     return {name: models.SparseVectorParams(modifier=models.Modifier.IDF) for name in names}
 
 
 def encode_named(schema: CollectionSchema) -> dict[str, models.DenseVectorNameConfig]:
-    """Return the dense vectors of an existing collection that lost its own, by name."""
+    """Return the parameters of dense vectors for a collection that has lost them, by name."""
     size, cosine = schema.dimension, models.Distance.COSINE
     named = {DENSE: models.DenseVectorConfig(size=size, distance=cosine)}
     if schema.cues:
@@ -64,14 +64,14 @@ def encode_named(schema: CollectionSchema) -> dict[str, models.DenseVectorNameCo
 
 
 def encode_index(kind: IndexType) -> models.PayloadSchemaType | models.KeywordIndexParams:
-    """Return the index of a payload field; the points of one tenant are stored together."""
+    """Return the index of a payload field. A server stores the points of a tenant together."""
     if kind == "tenant":
         return models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
     return SCHEMAS[kind]
 
 
 def encode_swap(revisions: Mapping[str, int | None]) -> models.Filter:
-    """Return what a stored point must match to be replaced: see `Collection.swap_now`."""
+    """Return the filter of the stored points to replace; see `Collection.swap_now`."""
 
     def one(id: str, revision: int | None) -> models.Filter:
         must: list[models.Condition] = [models.HasIdCondition(has_id=[id])]
@@ -109,7 +109,7 @@ def encode_sparse(sparse: Sparse) -> models.SparseVector:
 
 
 def encode_vector(search: Search) -> models.SparseVector | list[float] | list[list[float]]:
-    """Return the vector of a query; the client's local mode wants several where there may be."""
+    """Return the vector of a query. For cues it is a list of vectors, as local mode requires."""
     if isinstance(search.vector, Sparse):
         return encode_sparse(search.vector)
     return [list(search.vector)] if search.by_cues else list(search.vector)
@@ -132,12 +132,12 @@ def encode_listing(listing: Listing) -> models.QueryRequest:
 
 
 def encode_fields(fields: Sequence[str] | None) -> bool | list[str]:
-    """Return the client's choice of payload fields."""
+    """Return the client's selection of payload fields; `None` means all fields."""
     return True if fields is None else list(fields) or False
 
 
 def encode_search(search: Search) -> models.QueryRequest:
-    """Return the client's query by a vector."""
+    """Return the client's nearest-neighbour query."""
     within = search.idf_within
     idf = models.IdfCorpusParams(corpus=encode_filter(within)) if within else None
     return models.QueryRequest(
@@ -178,7 +178,7 @@ def encode_condition(condition: Condition) -> models.Condition:
         case Missing(key):
             return models.FieldCondition(key=key, is_empty=True)
         case AnyOf(()):
-            # Without conditions, the server reads `should` and `min_should` as no filter at all.
+            # The server treats `should` and `min_should` without conditions as no filter.
             return models.HasIdCondition(has_id=[])
         case AnyOf(conditions):
             encoded = [encode_condition(condition) for condition in conditions]

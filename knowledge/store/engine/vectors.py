@@ -1,4 +1,4 @@
-"""What both engines share: the vectors of a point, their dimension, and reading them back."""
+"""Functions for both engines: the vectors of points, their dimension, and reading points back."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
@@ -15,7 +15,7 @@ CUE_WORDS = "cue_words"
 
 
 class Record(Protocol):
-    """A point as either engine returns it."""
+    """A point in the form of either engine."""
 
     @property
     def id(self) -> Any:
@@ -24,17 +24,17 @@ class Record(Protocol):
 
     @property
     def payload(self) -> dict[str, Any] | None:
-        """The payload, if it was requested."""
+        """The payload, if the query requested it."""
         ...
 
     @property
     def vector(self) -> Any:
-        """The vectors by name, if they were requested."""
+        """The vectors by name, if the query requested them."""
         ...
 
 
 def to_point(record: Record) -> Point:
-    """Return the point of a record; its numbers have the precision in which they are stored."""
+    """Return the point of a record. Its vectors have the stored precision."""
     vectors = record.vector
     if not vectors:
         return bare(str(record.id), record.payload or {})
@@ -50,7 +50,7 @@ def to_point(record: Record) -> Point:
 
 
 def vector_name(search: Search) -> str:
-    """Return which of a point's vectors a query is compared with.
+    """Return the name of the vectors that a search compares.
 
     >>> from souffleur.knowledge.store.engine.collection import Filter
     >>> vector_name(Search(Sparse(), Filter(), by_cues=True))
@@ -62,7 +62,7 @@ def vector_name(search: Search) -> str:
 
 
 def dense_vectors(points: Iterable[Point]) -> Iterator[tuple[float, ...]]:
-    """Yield all dense vectors of points."""
+    """Yield all dense vectors of points, including the vectors of cues."""
     for point in points:
         yield from (point.dense,) if point.dense is not None else ()
         yield from point.cues
@@ -102,7 +102,7 @@ def _to_sparse(vector: Any) -> Sparse | None:
 
 
 def writing(point: Point) -> tuple[Any, Any]:
-    """Return the revision and the writer of a point, which identify the write."""
+    """Return the revision and the writer of a point; together they identify a write."""
     return point.payload.get("revision"), point.payload.get("written_by")
 
 

@@ -1,1 +1,1 @@
-"""Memories, how they decay and are stored. No model call, no prompt, no clock."""
+"""Memories, their decay and their storage. No model call, no prompt, no clock."""

@@ -1,4 +1,4 @@
-"""All rules by which an op of a verdict is refused. Pure."""
+"""All rules by which an op of a verdict is refused. Pure functions."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -33,12 +33,12 @@ from souffleur.knowledge.privacy.secrets import find_secret
 from souffleur.knowledge.text.match import adds_nothing, find_quote, says_same
 
 MAX_OPS = 8
-"""For one turn; cues and guards, which change nothing that is known, are not counted."""
+"""Maximum ops for one turn; cues and guards are not counted, as they change no content."""
 MAX_DELETIONS = 3
 """Maximum deletions for one turn, not counting those that the user explicitly asks for."""
 
 MENDABLE = frozenset({Refusal.UNFOUNDED, Refusal.UNRELATED})
-"""Refusals of which a judge is told once, as it may have meant right."""
+"""Refusals that are sent back to the judge once, as its intention may have been right."""
 
 Refused = tuple[Refusal, str]
 """The reason for a refusal, as a code and as a sentence."""
@@ -60,7 +60,7 @@ _ASKS_TO_FORGET = re.compile(
 
 @dataclass(frozen=True)
 class CheckContext:
-    """Everything that the rules look at besides the op itself."""
+    """Everything that the rules read besides the op itself."""
 
     verdict: Verdict
     targets: tuple[Memory, ...] = ()
@@ -70,17 +70,17 @@ class CheckContext:
     injected: tuple[Memory, ...] = ()
     """The memories that were whispered before the reply."""
     turns: int = 1
-    """Number of turns that the op may rest on: one, or all of the verdict."""
+    """Number of turns that the op may rest on: 1 for an op with a quote, or all of the verdict."""
     taken: int = 0
     """Number of earlier ops in this verdict that rest on the same turns."""
     deletions: int = 0
-    """Number of these that are deletions that the user did not ask for."""
+    """Number of these ops that are deletions without a request by the user."""
     touched: frozenset[str] = field(default_factory=frozenset)
-    """Ids of the memories that earlier ops of this verdict named."""
+    """Ids of the memories that earlier ops of this verdict name."""
     withheld: frozenset[Group] = NEVER_KEPT
     """Groups of sensitive data that no memory may hold."""
     grounds: Grounds | None = None
-    """What the ops of the verdict may rest on, if it is read already."""
+    """The texts that the ops of the verdict may rest on, if they are read already."""
 
     @property
     def by_person(self) -> bool:
@@ -106,7 +106,7 @@ def named_ids(op: Op) -> tuple[str, ...]:
 
 
 def turns_of(op: Op, verdict: Verdict) -> frozenset[str]:
-    """Return the turns that an op may rest on: that of its quote, or all of the verdict."""
+    """Return the turns that an op may rest on: that of its quote, or all turns of the verdict."""
     quote = getattr(op, "quote", "")
     every = dict.fromkeys(said.turn_id for said in verdict.said)
     if quote and len(every) > 1:
@@ -125,7 +125,7 @@ def asks_to_forget(text: str) -> bool:
 
 
 def special_of(op: Op) -> SpecialCategory | None:
-    """Return the special category that an op tells, as its judge says; `None` if it tells none."""
+    """Return the special category that an op tells, as its judge says; `None` for no category."""
     special = op.special if isinstance(op, Add | Update) else SpecialCategory.NONE
     return None if special is SpecialCategory.NONE else special
 
@@ -265,7 +265,7 @@ def _protected(op: Op, context: CheckContext) -> Refused | None:
 
 
 def _outdated(op: Op, context: CheckContext) -> Refused | None:
-    """Refuse to change what was said since: turns of an imported chat are judged late."""
+    """Refuse to change newer words: turns of an imported chat are judged late."""
     if context.verdict.by.who is not ActorKind.MONITOR or not isinstance(op, Update | Delete):
         return None
     if told_at(context.targets[0]) > context.verdict.at:
@@ -274,7 +274,7 @@ def _outdated(op: Op, context: CheckContext) -> Refused | None:
 
 
 def told_at(memory: Memory) -> datetime:
-    """Return when the words of a memory were said last, as far as it is known."""
+    """Return when the words of a memory were said last, if this is known."""
     said = [one.at for one in memory.evidence if one.at is not None]
     return max(said, default=min(memory.valid_from or memory.created_at, memory.created_at))
 
@@ -292,7 +292,7 @@ def _duplicate(op: Op, context: CheckContext) -> Refused | None:
     twin = context.twin
     if twin is None or not isinstance(op, Add | Update | Edit):
         return None
-    if isinstance(op, Add) and op.category is Category.EPISODE:  # one may talk of the same again
+    if isinstance(op, Add) and op.category is Category.EPISODE:  # talks may be alike
         return None
     if twin.id in {memory.id for memory in context.targets}:
         return None
@@ -302,7 +302,7 @@ def _duplicate(op: Op, context: CheckContext) -> Refused | None:
 
 
 RULES: tuple[Check, ...] = (
-    _special,  # first: what is refused for another reason stays in the ledger with its words
+    _special,  # first: an op that is refused for another reason stays in the ledger with its words
     _unknown,
     _too_many,
     _protected,

@@ -2,9 +2,9 @@
 
     effective(m, now) = m.importance x rate ^ max(0, days(now - m.anchor_at) - m.grace_days)
 
-What is important and was never reviewed stops at the threshold of review: it does not fade for want
-of a reviewer. Nothing is written as time passes, so a run that is late, early, repeated or missed
-changes no value. Ranking, review and pruning all use this one function.
+The value of an important memory without a review stops at the threshold of review, so that it does
+not fade for lack of a reviewer. Nothing is written as time passes, so a run that is late, early,
+repeated or missed changes no value. Ranking, review and pruning all use this one function.
 """
 
 import math
@@ -17,9 +17,9 @@ from souffleur.knowledge.operation import Importance
 from souffleur.knowledge.policy import Policy
 
 NEAR = timedelta(days=3)
-"""How far from the start of its day a plan is of these days, before and after."""
+"""Maximum time between now and the start of a plan's day, before and after, for a near plan."""
 PLAN_FOLLOW_UP = timedelta(days=7)
-"""How long a plan is kept after its day, so that one can ask how it went."""
+"""Time that a plan is kept after its day, so that the companion can ask how it went."""
 
 _LASTING = frozenset({Category.SYSTEM, Category.CORE, Category.PROFILE})
 
@@ -32,9 +32,9 @@ def never_fades(memory: Memory, policy: Policy) -> bool:
 
 
 def awaits_reviewer(memory: Memory, policy: Policy) -> bool:
-    """Return whether a memory is so important that a reviewer must be asked, and never was.
+    """Return whether a memory must be reviewed, as it is important and was never reviewed.
 
-    What never fades, expires, or belongs to a category without review is not asked about.
+    False for a memory that never fades, that expires, or whose category has no review.
     """
     return (
         policy.promote_high_at is not None
@@ -59,14 +59,14 @@ def effective(memory: Memory, now: datetime, policy: Policy) -> float:
 
 
 class Fading(NamedTuple):
-    """How one memory fades, which is kept of memories that are often ranked."""
+    """How a memory fades; it is cached for memories that are often ranked."""
 
     base: float
     """The value at the anchor."""
     anchor_at: datetime
     grace_days: float
     rate: float
-    """Per day; 1 if it never fades."""
+    """The factor per day; 1 if the memory never fades."""
     floor: float
     """The value below which it does not fall."""
 
@@ -85,7 +85,7 @@ def fading(memory: Memory, policy: Policy) -> Fading:
 
 
 def by_age(memories: Iterable[Memory]) -> list[Memory]:
-    """Return memories by when they were learned, the oldest first; ties by id."""
+    """Return memories by the time of learning, the oldest first; ties by id."""
     return sorted(memories, key=lambda one: (one.created_at, one.id))
 
 
@@ -114,7 +114,7 @@ def due(memory: Memory, policy: Policy) -> tuple[datetime, Due] | None:
         return None
     candidates: list[tuple[datetime | None, Due]] = [(memory.expires_at, Due.EXPIRE)]
     if not never_fades(memory, policy):
-        if memory.expires_at is None:  # what expires cannot become core
+        if memory.expires_at is None:  # a memory that expires cannot become core
             candidates.append((_promotion(memory, policy), Due.PROMOTION))
         if rule.at_most_days is not None:
             candidates.append((_later(memory.created_at, rule.at_most_days), Due.FORGET))
@@ -147,7 +147,7 @@ def boosted(memory: Memory, now: datetime, policy: Policy) -> Memory:
     if not never_fades(memory, policy):
         update["anchor_at"] = now
         if awaits_reviewer(memory, policy):
-            value = base_value(memory, policy)  # it counts as told until a reviewer has decided
+            value = base_value(memory, policy)  # kept until a reviewer has decided
         if reinforcement.way == "add":
             raised = min(value + reinforcement.step, reinforcement.ceiling)
             update["importance"] = max(value, raised)
@@ -174,7 +174,7 @@ def kept(memory: Memory, now: datetime, policy: Policy) -> Memory:
 
 
 def has_faded(memory: Memory, now: datetime, policy: Policy) -> bool:
-    """Return whether the value is below the review threshold, whatever else is due."""
+    """Return whether the value is below the review threshold, even if another question is due."""
     below = policy.rule(memory.category).review_below
     return below is not None and effective(memory, now, policy) < below
 
@@ -192,7 +192,7 @@ def gone_at(category: Category, born: datetime, policy: Policy) -> datetime | No
 
 
 def plan_expiry(day: datetime) -> datetime:
-    """Return when a plan expires that is for the day starting at `day`.
+    """Return when a plan expires whose day starts at `day`.
 
     >>> from datetime import timezone
     >>> str(plan_expiry(datetime(2026, 1, 14, tzinfo=timezone.utc)))
@@ -202,7 +202,7 @@ def plan_expiry(day: datetime) -> datetime:
 
 
 def near_expiries(now: datetime) -> tuple[datetime, datetime]:
-    """Return between which times plans expire that are for one of these days; the second excluded.
+    """Return the first (inclusive) and last (exclusive) expiry of plans for the days near `now`.
 
     >>> from datetime import timezone
     >>> [str(day.date()) for day in near_expiries(datetime(2026, 1, 14, tzinfo=timezone.utc))]
@@ -212,13 +212,13 @@ def near_expiries(now: datetime) -> tuple[datetime, datetime]:
 
 
 def next_end(memories: Iterable[Memory], now: datetime) -> datetime | None:
-    """Return when the next of these expires or holds no longer; `None` if none will after `now`."""
+    """Return when the next of these memories expires or ends; `None` if none does after `now`."""
     ends = (end for one in memories for end in (one.expires_at, one.valid_until))
     return min((end for end in ends if end and end > now), default=None)
 
 
 def _floor(memory: Memory, policy: Policy) -> float:
-    """Return the value below which a memory does not fall; 0 if it may fall to nothing."""
+    """Return the value below which a memory does not fall; 0 if there is no limit."""
     below = policy.rule(memory.category).review_below or 0.0
     return below if awaits_reviewer(memory, policy) else 0.0
 
@@ -230,7 +230,7 @@ def _promotion(memory: Memory, policy: Policy) -> datetime | None:
         return None
     if memory.asked_at is None or memory.asked_value is None:
         return memory.anchor_at
-    used_since = memory.anchor_at > memory.asked_at  # else the base is from before the question
+    used_since = memory.anchor_at > memory.asked_at  # else the base is older than the review
     if used_since and base_value(memory, policy) >= memory.asked_value + policy.ask_again_above:
         return memory.anchor_at
     again = _later(memory.asked_at, policy.ask_again_days)

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
 
 Retell = Callable[[Memories], Awaitable[None]]
-"""Has a model rewrite the waiting episodes, and the given portraits."""
+"""Lets a model rewrite the waiting episodes and the given portraits."""
 
 MOST_NEAR = 50
-"""Number of memories that are searched for those near a topic."""
+"""Maximum number of memories that the search for a topic returns."""
 
 
 async def undo_turn(
@@ -55,7 +55,7 @@ async def undo_turn(
             why = "its turn was replaced, and is judged again"
             await withdraw(knowledge.journal, entry, withdrawn(entry, why))
         elif entry.op != "UNDO" and undo.can_undo(entry):
-            with suppress(UndoError):  # it was changed again since: the later words hold
+            with suppress(UndoError):  # the memory was changed again since: its later words stay
                 user_id = turn.user_id
                 undone.append(await knowledge.undo(entry.id, user_id=user_id, by=by, now=now))
     return undone
@@ -93,7 +93,7 @@ async def erase_turn(
     turn = await erasing.find_turn(knowledge.journal, turn_id, user_id)
     for entry in await _resting_on(knowledge, turn):
         if entry.op == "UPDATE" and undo.can_undo(entry):
-            with suppress(UndoError):  # it was changed again since: the later words hold
+            with suppress(UndoError):  # the memory was changed again since: its later words stay
                 await knowledge.undo(entry.id, user_id=user_id, by=by, now=now)
     async with knowledge.alone(user_id):
         called = await knowledge.writer.called(user_id, turn.agent_id)
@@ -102,7 +102,7 @@ async def erase_turn(
 
 
 async def _cleaned(knowledge: "KnowledgeBase", erased: Erased) -> Erased:
-    """Forget remembered texts and rewrite the files; return the receipt with the remarks."""
+    """Clear cached texts and rewrite the files; return the receipt with the remarks."""
     knowledge.embedder.forget_texts()
     return replace(erased, remarks=tuple(await knowledge.compact()))
 
@@ -110,7 +110,7 @@ async def _cleaned(knowledge: "KnowledgeBase", erased: Erased) -> Erased:
 async def preview_topic(
     knowledge: "KnowledgeBase", topic: str, *, user_id: str, now: datetime
 ) -> TopicPreview:
-    """Return the records that mention a topic or rest on them, each with why; nothing changes.
+    """Return the records that mention a topic or rest on it, each with its reason; changes nothing.
 
     Raises InputError for a blank topic.
     """
@@ -184,9 +184,9 @@ async def erase_memory(
 async def _judge_traces(
     knowledge: "KnowledgeBase", memory: Memory, doubtful: Sequence[Trace]
 ) -> tuple[set[str], int]:
-    """Return the ids of the traces that repeat a memory, and how many memories nobody judged.
+    """Return the ids of the records that repeat a memory, and the number of unjudged memories.
 
-    Without a model, raw turns and lines count as repeating it, and memories do not: they stay.
+    Without a model, raw turns and lines count as repeating it; memories do not, and stay.
     """
     judge = knowledge.judge_told
     asked = doubtful[:MOST_DOUBTFUL] if judge else ()

@@ -1,8 +1,8 @@
-"""Grounding: whether the content of an op follows from the messages. Pure.
+"""Grounding: whether the content of an op follows from the messages. Pure functions.
 
-In doubt, code accepts the content: a translation, another spelling of a name, a number in words
-that are not read, a date near a time that is not read for certain, a negation in other words than
-the quote, and everything in a very long talk.
+In doubt, code accepts the content: a translation, another spelling of a name, a number in words of
+an unknown language, a date near an uncertain time, a negation in other words than the quote, and
+everything in a very long talk.
 """
 
 import re
@@ -21,9 +21,9 @@ from souffleur.knowledge.text.match import find_quote, normalize_text, says_oppo
 from souffleur.knowledge.text.numbers import number_keys
 
 MAX_COMPARED = 12_000
-"""Maximum characters with which names, numbers and dates are compared."""
+"""Maximum characters that names, numbers and dates are compared with."""
 SMALL = 100
-"""Numbers below may stand in words of a language that is not read."""
+"""Numbers below this may be words in a language that is not read."""
 ALIKE = 0.8
 """Similarity from which a word may be another spelling of a name: "Barcelna"."""
 STEM = 5
@@ -112,7 +112,7 @@ class Grounds:
     def _follows(
         self, one: Detail, others: Iterable[Detail], content: str, names: Iterable[str]
     ) -> bool:
-        """Return whether a detail that stands nowhere may follow from the messages."""
+        """Return whether a detail may follow from the messages without its words."""
         if one.kind is DetailKind.NAME:
             return _is_hinted(one.text, self._text)
         if one.kind is DetailKind.DATE or YEAR.fullmatch(one.key):
@@ -156,7 +156,7 @@ def _is_spaced(text: str) -> bool:
 
 
 def _is_hinted(name: str, text: str) -> bool:
-    """Return whether a text has a name in another spelling, by initials, or in a derived word.
+    """Return whether a text has a name in another spelling, as initials, or in a derived word.
 
     >>> [_is_hinted(name, "i moved to barcelna, nyc was too much") for name in
     ...     ("Barcelona", "New York City", "Ferrari")]

@@ -62,7 +62,7 @@ async def find_groups(knowledge: KnowledgeBase, user_id: str, now: datetime) -> 
     """Return groups of a user's memories that may be merged; see `group_memories`.
 
     Memories that are old enough or about to expire are read by index; vectors are only read for
-    those that may be in a group.
+    memories that may be in a group.
     """
     found: dict[str, Memory] = {}
     for wanted in (_unused(user_id, now, knowledge.policy), _expiring(user_id, now)):
@@ -84,9 +84,10 @@ def group_memories(
 ) -> list[list[Memory]]:
     """Return groups of near memories of one user, persona, category and (except episodes) kind.
 
-    This is greedy: the oldest memory takes those nearest to it, if there are enough, and so on. A
-    memory with too few near ones is in no group. `vectors` are of unit length, by id; memories
-    without one are only near by shared names and topics. `floor` is the cosine of unrelated texts.
+    This is greedy: the oldest memory takes the memories nearest to it, if there are enough, and so
+    on. A memory with too few near memories is in no group. `vectors` are of unit length, by id;
+    memories without a vector are only near by shared names and topics. `floor` is the cosine of
+    unrelated texts.
 
     >>> from datetime import UTC
     >>> day = datetime(2025, 1, 1, tzinfo=UTC)
@@ -178,7 +179,7 @@ def _greedy(
 
 
 def _rows(crowd: Sequence[Memory], vectors: Mapping[str, Vector]) -> NDArray[np.float64]:
-    """Return a row for each memory; zeros, which are near to nothing, if it has no vector."""
+    """Return a row for each memory; without a vector, zeros, which are near to nothing."""
     length = max((len(vectors[one.id]) for one in crowd if one.id in vectors), default=1)
     rows = np.zeros((len(crowd), length))
     for index, one in enumerate(crowd):

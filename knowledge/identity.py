@@ -1,12 +1,12 @@
 """Identity: which user a record belongs to, and which personas may know it.
 
-A host gives each user and persona an id. A record lies in a sphere, by which personas know it:
+A host gives each user and persona an id. The sphere of a record says which personas know it:
 
-    ""       `COMMON`  every persona but those with `knows="own"`
+    ""       `COMMON`  every persona except those with `knows="own"`
     "*"      `SHARED`  every persona
     "@luna"  own       only luna, which has `knows="own"`
 
-`None` in place of a user id means all users, and in place of a sphere all spheres: both are for the
+`None` instead of a user id means all users; instead of a sphere, all spheres. Both are for the
 user, the host and the owner of a store.
 """
 
@@ -22,7 +22,7 @@ MAX_ID_LENGTH = 512
 PERSONAS = "souffleur:personas"
 """The user id of the memories that define personas. Not a real user."""
 COMMON = ""
-"""The sphere that most personas share; records without a sphere lie in it."""
+"""The sphere that most personas share; the default of a record."""
 SHARED = "*"
 """The sphere of memories that the host shares with every persona."""
 
@@ -63,7 +63,7 @@ def _find_fault(value: str) -> str:
     """Return why an id identifies nobody, as said after its name; empty if it does."""
     if is_blank(value):
         return "is blank: give each {owner} an id of its own"
-    if mend(value) != value:  # mended, two broken ids could become one
+    if mend(value) != value:  # after a repair, two broken ids could be the same
         return "holds half of a character: it was cut, give the whole id"
     if len(value) > MAX_ID_LENGTH:
         return f"has {len(value)} characters: give at most {MAX_ID_LENGTH}"

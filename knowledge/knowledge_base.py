@@ -74,7 +74,7 @@ NEAR_DUPLICATE = 0.95
 TURNS_PER_REQUEST = 64
 """Number of raw turns embedded in one request."""
 TURNS_AT_ONCE = 8
-"""The same for an embedder that blocks the event loop, 1 ms for each turn."""
+"""The same number for an embedder that blocks the event loop for 1 ms per turn."""
 
 
 class KnowledgeBase:
@@ -104,14 +104,15 @@ class KnowledgeBase:
         If `require_confirmation` is set, changes proposed by a model wait for the user's consent:
         see `proposals`. `raw_days` of 0 means until turns are summarised. Sensitive data of the
         `withheld` groups is refused in memories and masked in raw turns. `called` are the usual
-        names of user and persona. `aclose` closes the store; by default the collections are closed.
+        names of user and persona. `aclose` closes the store; without it, the collections are
+        closed.
         """
         self.memories = memories
         """The collection of memories."""
         self.journal = journal
         """Turns and ledger."""
         self.sessions = Sessions(journal)
-        """Windows of sessions, and their segments."""
+        """The windows of sessions, and their segments."""
         self.people = People(journal)
         """Introduced users and personas."""
         self.choices = Choices(journal)
@@ -121,9 +122,9 @@ class KnowledgeBase:
         self.items = Items(journal.collection, embedder)
         """The host's own JSON records, which are not memories."""
         self.policy = policy
-        """How memories fade."""
+        """The rules by which memories fade."""
         self.raw_days = raw_days
-        """Days for which raw turns can be found."""
+        """Days for which searches find raw turns."""
         self.withheld = withheld
         """Groups of sensitive data that no memory may hold."""
         self.watch = watch
@@ -142,7 +143,7 @@ class KnowledgeBase:
         self.judge_told: JudgeDoubt | None = None
         """Asks a model which lines repeat something forgotten; `None` without a model."""
         self.removals = Removals(memories, journal, embedder)
-        """Erases the records that mention a topic."""
+        """Erases the records about a topic."""
         self._compacting = asyncio.Lock()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._cache: KnowledgeBase | None = None
@@ -172,7 +173,7 @@ class KnowledgeBase:
 
     @property
     def current(self) -> "KnowledgeBase":
-        """The cache if it lacks nothing, as this process alone writes; else the store itself."""
+        """The cache, if it is complete because this process alone writes; else the store."""
         return self if self.memories.shared else self.cache
 
     @property
@@ -199,7 +200,7 @@ class KnowledgeBase:
     async def _spare(
         self, verdict: Verdict, entries: LedgerEntries, judge: JudgeDoubt
     ) -> LedgerEntries:
-        """Show hidden records again that, as a model says, do not repeat what was forgotten."""
+        """Show hidden records again if a model says that they do not repeat forgotten content."""
         lines = [line for entry in entries for line in doubts_of(entry)]
         found = await self.journal.get_turns([line.id for line in lines if not line.text])
         said = {turn.id: turn.masked(self.withheld).words for turn in found}
@@ -225,7 +226,7 @@ class KnowledgeBase:
 
     def alone(self, user_id: str) -> asyncio.Lock:
         """Return the lock under which one user's memories are changed."""
-        return self._locks.setdefault(user_id, asyncio.Lock())  # weak: gone when nobody awaits it
+        return self._locks.setdefault(user_id, asyncio.Lock())  # weak: an unused lock is deleted
 
     async def undo(
         self, entry_id: str, *, user_id: str | None, by: Actor, now: datetime
@@ -325,7 +326,7 @@ class KnowledgeBase:
                 progress(count, max(count, total))
             if len(turns) < most:
                 break
-            await asyncio.sleep(0)  # an embedder in this process may never wait for anything
+            await asyncio.sleep(0)  # a local embedder may never yield to the loop
         return count
 
     async def _page(self, wanted: Filter, limit: int, order: Order) -> Memories:
@@ -417,7 +418,7 @@ class KnowledgeBase:
     async def due(
         self, now: datetime, what: Sequence[Due], *, user_id: str | None = None, limit: int
     ) -> Memories:
-        """Return the memories that are due for one of `what` by `now`, the longest due first.
+        """Return the memories that are due for one of `what` by `now`, the earliest due first.
 
         Reads by index, without touching other memories. Skips users whose memory is off.
         """
@@ -440,9 +441,9 @@ class KnowledgeBase:
         ahead: timedelta | None = None,
         sphere: str | None = COMMON,
     ) -> Memories:
-        """Return active plans for the next three days and from the last two, the earliest first.
+        """Return active plans of the next three days and the last two, the earliest first.
 
-        With `ahead`, also returns plans that will be as near within that time.
+        With `ahead`, also returns plans that become near within that time.
         """
         low, high = near_expiries(now)
         near = Between("expires_at", low, high + (ahead or timedelta(0)))
@@ -451,7 +452,7 @@ class KnowledgeBase:
         return await self._page(both, limit, Order("expires_at"))
 
     async def history(self, memory_id: str, *, user_id: str | None) -> LedgerEntries:
-        """Return all ledger entries on a memory of a user (`None`: of any user), oldest first."""
+        """Return all ledger entries of a memory of a user (`None`: of any user), oldest first."""
         memory = await self.get(memory_id, user_id=user_id)
         return await self.journal.entries(memory.user_id, memory_id=memory_id)
 
@@ -490,7 +491,7 @@ class KnowledgeBase:
 
     async def note_recalled(self, memory_ids: Sequence[str]) -> None:
         """Count a retrieval of each memory; this does not reinforce them."""
-        alike = defaultdict[int, list[str]](list)  # each write takes the engine as long
+        alike = defaultdict[int, list[str]](list)  # each write takes the engine the same time
         for point in await self.memories.get(memory_ids):
             alike[int(point.payload.get("recalls", 0)) + 1].append(point.id)
         for recalls, ids in alike.items():
@@ -507,18 +508,18 @@ class KnowledgeBase:
             return await self.writer.finish(user_id)
 
     async def embed_anew(self, progress: Progress = lambda done, total: None) -> int:
-        """Embed memories whose vectors went when the embedder was changed; return their number.
+        """Embed memories that lost their vectors when the embedder changed; return their number.
 
-        The store may be used meanwhile. Raises EmbedderError, StoreError.
+        The store may be in use. Raises EmbedderError, StoreError.
         """
         return await fill(self.memories, self.journal, self.embedder, progress=progress)
 
     async def flush(self) -> None:
-        """Return once everything written would survive a power cut."""
+        """Return when all writes are safe from a power cut."""
         await asyncio.gather(self.memories.flush(), self.journal.collection.flush())
 
     async def close(self) -> None:
-        """Flush and close the store: all of it, even if a part fails."""
+        """Flush and close the whole store, even if a part fails."""
         if self._aclose:
             await self._aclose()
             return
@@ -528,7 +529,7 @@ class KnowledgeBase:
 
     @property
     def trouble(self) -> str:
-        """Why recent writes may not survive a power cut; empty if all is well."""
+        """Why recent writes may not survive a power cut; empty if there is no problem."""
         return self.memories.trouble or self.journal.collection.trouble
 
 
@@ -540,7 +541,7 @@ def _due_by(
     now: datetime, what: Sequence[Due], user_id: str | None, resting: frozenset[str]
 ) -> Filter:
     must: list[Condition] = [
-        OneOf("state", (MemoryState.ACTIVE, MemoryState.ARCHIVED)),  # what is archived may fade on
+        OneOf("state", (MemoryState.ACTIVE, MemoryState.ARCHIVED)),  # archived ones still fade
         OneOf("due_for", tuple(what)),
         Between("due_at", high=now + INSTANT),
     ]

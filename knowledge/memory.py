@@ -35,7 +35,7 @@ class Kind(StrEnum):
     PREFERENCE = "preference"
     """A like or dislike, or how to be answered."""
     FACT = "fact"
-    """A property of somebody or something."""
+    """A property of a person or a thing."""
     LESSON = "lesson"
     """A failure and its fix."""
     GOAL = "goal"
@@ -61,14 +61,14 @@ class Kind(StrEnum):
     BOUNDARY = "boundary"
     """A topic or act that the user does not want."""
     MOMENT = "moment"
-    """A moment that matters between the two."""
+    """A moment that matters to user and companion."""
 
 
 NARRATIVE = (Category.EPISODE, Category.PROFILE)
-"""Categories written by a model from many turns; the monitor neither sees nor changes them."""
+"""Categories written by a model from many turns; the monitor does not see or change them."""
 
 PROCEDURAL = frozenset({Kind.SKILL, Kind.WORKFLOW, Kind.EXPERIENCE, Kind.LESSON})
-"""Kinds that are know-how; they belong to the category `skill` and decay slowest."""
+"""Kinds of know-how; they belong to the category `skill` and decay slowest."""
 
 
 class MemoryState(StrEnum):
@@ -112,15 +112,15 @@ class Due(StrEnum):
     """The next thing that must happen to a memory."""
 
     PROMOTION = "promotion"
-    """A reviewer is asked whether it becomes core."""
+    """A reviewer decides whether it becomes core."""
     REVIEW = "review"
-    """A reviewer is asked whether it stays."""
+    """A reviewer decides whether it stays."""
     ARCHIVE = "archive"
     """It is archived."""
     FORGET = "forget"
     """It is forgotten."""
     EXPIRE = "expire"
-    """Its time is over: it ends."""
+    """It ends, as its time is over."""
 
 
 MAX_CONTENT_LENGTH = 2000
@@ -149,7 +149,7 @@ def _content(text: str) -> str:
 
 
 def _plain_utc(at: datetime) -> datetime:
-    """Return the same time; in UTC, if that is its zone, as Python's own object for it.
+    """Return the same time; if its zone is UTC, with Python's own UTC object.
 
     >>> said = Evidence(turn_id="t", speaker="user", quote="", at="2026-01-03T10:00:00Z")
     >>> said.at.tzinfo is UTC
@@ -159,20 +159,20 @@ def _plain_utc(at: datetime) -> datetime:
 
 
 Instant = Annotated[AwareDatetime, AfterValidator(_plain_utc)]
-"""A time with its zone; UTC is always `datetime.UTC`, as pydantic makes an object for each time."""
+"""A time with its zone; UTC is always `datetime.UTC`, as pydantic makes a new object each time."""
 
 Text = Annotated[str, BeforeValidator(_cleaned)]
-"""Text from outside; lone surrogates, which have no UTF-8, become U+FFFD, and controls go."""
+"""Text from outside; lone surrogates become U+FFFD, and control characters are removed."""
 
 Data = Annotated[dict[str, Any], BeforeValidator(_cleaned)]
-"""Structured data from outside, whose texts are cleaned as well."""
+"""Structured data from outside; its texts are cleaned as well."""
 
 MAX_NUMBER = 2**53 - 1
-"""Maximum of a counter: JSON keeps larger numbers only as fractions, and the engine up to 2**63."""
+"""Maximum of a counter: larger numbers become fractions in JSON; the engine's limit is 2**63."""
 MAX_VALUE = 1000.0
-"""Maximum importance or value; a larger number in a file is cut to this."""
+"""Maximum importance or value; larger numbers in a file are cut to this."""
 MAX_DAYS = 36_525.0
-"""Maximum number of days, a hundred years; a larger number is cut to this."""
+"""Maximum number of days, a hundred years; larger numbers are cut to this."""
 
 Number = Annotated[int, Field(ge=-MAX_NUMBER, le=MAX_NUMBER)]
 """A counter or a position."""
@@ -220,13 +220,13 @@ class Relation(Frozen):
 class Memory(Frozen):
     """One memory, one Qdrant point. Its vector is the embedding of `content`."""
 
-    # `model_copy` does not validate; the copy is validated as part of a `Change`.
+    # `model_copy` does not validate; a `Change` validates the copy.
     model_config = ConfigDict(revalidate_instances="always")
 
     id: str
-    """The uuid5 of (verdict, position of the op): applying a verdict twice writes once."""
+    """The uuid5 of (verdict, position of the op), so that applying a verdict twice writes once."""
     user_id: str
-    """The user it is about. Every read filters by it: no read crosses users."""
+    """The user of the memory. Every read filters by it: no read crosses users."""
     agent_id: str = "default"
     """The persona that learned it."""
     sphere: str = ""
@@ -236,7 +236,7 @@ class Memory(Frozen):
     category: Category = Category.FACT
     """The row of the policy's table by which it fades."""
     kind: Kind = Kind.FACT
-    """What it is about."""
+    """The subject of the memory."""
     importance: Value = Field(default=1.0, ge=0)
     """The base value at `anchor_at`. Never overwritten by decay."""
     anchor_at: Instant
@@ -244,7 +244,7 @@ class Memory(Frozen):
     grace_days: Days = Field(default=7.0, ge=0)
     """Days after `anchor_at` before it begins to decay."""
     due_at: Instant | None = None
-    """When something must next happen to it; `None` means never. Derived, see `decay.due`."""
+    """When something must next happen to it; `None` means never. Computed, see `decay.due`."""
     due_for: Due | None = None
     """What must happen at `due_at`."""
     asked_at: Instant | None = None
@@ -252,7 +252,7 @@ class Memory(Frozen):
     asked_value: Value | None = None
     """The value at that time: promotion is reviewed again well above it, or 30 days later."""
     confidence: float = Field(default=0.8, ge=0, le=1)
-    """How sure its author was, from 0 to 1."""
+    """How sure the author was, from 0 to 1."""
     verified: bool = False
     """Whether the user confirmed it."""
     source: Source = Source.BACKGROUND_AI
@@ -266,7 +266,7 @@ class Memory(Frozen):
     supersedes: tuple[str, ...] = ()
     """The ids of the memories that it replaced."""
     superseded_by: str | None = None
-    """The id of the memory that replaced it; `None` if none did."""
+    """The id of the memory that replaced it; `None` if it was not replaced."""
     relations: tuple[Relation, ...] = ()
     """Links to other memories."""
     judged: tuple[str, ...] = ()
@@ -278,14 +278,15 @@ class Memory(Frozen):
     entities: tuple[Text, ...] = ()
     """The names that it mentions."""
     topics: tuple[Text, ...] = ()
-    """Its topics, each in a few words."""
+    """The topics, each in a few words."""
     cues: tuple[Text, ...] = ()
-    """Situations in which it should come to mind, in other words than its own. They are searched
-    and never shown: document expansion, https://arxiv.org/abs/1904.08375."""
+    """Situations in which it should come to mind, in other words than its content. They are
+    searched and never shown: document expansion, https://arxiv.org/abs/1904.08375.
+    """
     data: Data = Field(default_factory=dict)
     """Structured data for the host's own use."""
     uses: Number = Field(default=0, ge=0)
-    """Number of replies that it shaped, as a judge found. Only use reinforces a memory."""
+    """Number of replies that it shaped, according to a judge. Only use reinforces a memory."""
     recalls: Number = Field(default=0, ge=0)
     """Number of recalls that retrieved it."""
     last_used_at: Instant | None = None

@@ -34,7 +34,7 @@ IDS_KNOWN = 4096
 
 
 def derive_id(*parts: object) -> str:
-    r"""Return a UUID that depends on the parts alone; different parts never give the same text.
+    r"""Return a UUID that depends only on the parts; different parts always give different UUIDs.
 
     >>> derive_id("turn", 1) == derive_id("turn", 1) != derive_id("turn", 2)
     True
@@ -58,7 +58,7 @@ def is_id(text: str) -> bool:
     """
     try:
         return str(UUID(text)) == text
-    except (ValueError, AttributeError, TypeError):  # the latter two for what is no string
+    except (ValueError, AttributeError, TypeError):  # the last two for values that are no string
         return False
 
 
@@ -88,7 +88,7 @@ class Add(Frozen):
     entities: tuple[Text, ...] = ()
     topics: tuple[Text, ...] = ()
     cues: tuple[Text, ...] = ()
-    """Situations in which it should come to mind; they are no part of what it says."""
+    """Situations in which it should come to mind; they are not part of the content."""
     valid_from: AwareDatetime | None = None
     expires_at: AwareDatetime | None = None
     data: Data = Field(default_factory=dict)
@@ -96,7 +96,7 @@ class Add(Frozen):
     keep_both: bool = False
     """Whether the judge has seen a near-duplicate and wants to keep both."""
     special: SpecialCategory = SpecialCategory.NONE
-    """The special category that it tells, if the judge was asked; then it is refused."""
+    """The special category that it tells, if the judge was asked; then the op is refused."""
 
 
 class Update(Frozen):
@@ -140,7 +140,7 @@ class Delete(Frozen):
 
 
 class Skip(Frozen):
-    """Records that nothing was worth keeping."""
+    """Records that there was nothing to keep."""
 
     op: Literal["SKIP"] = "SKIP"
     reason: Text
@@ -175,7 +175,7 @@ class Merge(Frozen):
     content: Content
     importance: float | None = None
     category: Category | None = None
-    """`None` means that of the most valuable one; this also applies to `kind`.
+    """`None` means the category of the most valuable memory; this also applies to `kind`.
 
     A different category brings its own grace and expiry.
     """
@@ -183,12 +183,12 @@ class Merge(Frozen):
 
 
 class Contradict(Frozen):
-    """Links two memories that contradict each other; if it is settled which holds, one ends."""
+    """Links two memories that contradict each other; ends the untrue memory if it is known."""
 
     op: Literal["CONTRADICT"] = "CONTRADICT"
     stays: str
     ends: str
-    """The memory that ends; if it is not settled, either of the two."""
+    """The memory that ends; if this is not settled, either of the two."""
     reason: Text
     until: AwareDatetime | None = None
     """Until when the ending memory was true; `None` means until the other became true."""
@@ -250,18 +250,18 @@ class Guard(Frozen):
 
     op: Literal["GUARD"] = "GUARD"
     target: str
-    """The boundary."""
+    """The id of the boundary."""
     reason: Text
     memories: tuple[str, ...] = ()
     """The ids of memories to link."""
     released: tuple[str, ...] = ()
     """The ids of memories to unlink."""
     judged: tuple[str, ...] = ()
-    """Marks of the memories it was judged against now, see `pairs.pair_mark`."""
+    """Marks of the memories that it was judged against now, see `pairs.pair_mark`."""
 
 
 class Edit(Frozen):
-    """Changes the words of a memory in place; for user and host. The ledger keeps the old ones."""
+    """Changes the words of a memory in place; for user and host. The ledger keeps the old words."""
 
     op: Literal["EDIT"] = "EDIT"
     target: str
@@ -309,7 +309,7 @@ class ActorKind(StrEnum):
     CUE_WRITER = "cue_writer"
     """The model that writes cues."""
     BOUNDARY_LINKER = "boundary_linker"
-    """The model that finds what a boundary speaks of."""
+    """The model that finds the memories that a boundary is about."""
     SCHEDULE = "schedule"
     """A rule, in a run."""
     USER = "user"
@@ -332,16 +332,16 @@ class Actor(Frozen):
 
 
 class Said(Frozen):
-    """One message of the turns that a verdict is about."""
+    """A message of the turns that a verdict is about."""
 
     turn_id: str
     """The store's own id of the turn: `Turn.id`."""
     speaker: Speaker
-    """Who said it."""
+    """The author of the message."""
     text: Text
-    """The words."""
+    """The words of the message."""
     at: AwareDatetime
-    """When it was said."""
+    """When the message was said."""
     session_id: str = ""
     """The session of the turn."""
     host_turn_id: str = ""
@@ -349,22 +349,22 @@ class Said(Frozen):
 
 
 class Verdict(Frozen):
-    """A decision about one user's memories, with everything that the checks need."""
+    """A decision about one user's memories, with all data that the checks need."""
 
     id: str
     """The source of the ids of memories and ledger entries: the same verdict writes once."""
     user_id: Annotated[str, AfterValidator(check_id)]
     """The user it is about."""
     agent_id: str = "default"
-    """The persona that they talked with."""
+    """The persona that the user talked with."""
     sphere: str = ""
-    """The sphere of added memories; only memories known there count as duplicates."""
+    """The sphere of added memories; only memories that are known there count as duplicates."""
     by: Actor
     """Its author."""
     at: AwareDatetime
     """When it was decided."""
     reason: Text = ""
-    """The reason for the whole."""
+    """The reason for the whole verdict."""
     ops: tuple[Op, ...]
     """The ops, in order."""
     shown: dict[str, str] | None = None
@@ -391,11 +391,11 @@ class Refusal(StrEnum):
     UNKNOWN_ID = "unknown_id"
     """It names a memory that was not shown."""
     UNGROUNDED = "ungrounded"
-    """The quote is not in what was said."""
+    """The quote is not in the messages."""
     UNFOUNDED = "unfounded"
     """It says a name, number or date that nobody said, or the opposite of its quote."""
     UNRELATED = "unrelated"
-    """Its quote is about something else than the memory that it would change."""
+    """Its quote is about another subject than the memory that it would change."""
     NOT_THE_USER = "not_the_user"
     """It rests only on the assistant's words."""
     PROTECTED = "protected"
@@ -407,13 +407,13 @@ class Refusal(StrEnum):
     SENSITIVE = "sensitive"
     """It holds a key, a password or another secret, or tells a special category."""
     TOO_MANY = "too_many"
-    """A verdict may not hold so many ops, or change a memory twice."""
+    """The verdict has too many ops, or changes a memory twice."""
     COMMAND = "command"
     """The quote is itself an operation, such as "[DELETE:m1]": words are data."""
     USELESS = "useless"
     """The op would change nothing."""
     OUTDATED = "outdated"
-    """What it would change was told later than the turn that is judged."""
+    """The memory that it would change was told later than the judged turn."""
     REJECTED = "rejected"
     """The op waited for the user's consent and the user declined."""
     LAPSED = "lapsed"
@@ -451,21 +451,21 @@ class LedgerEntry(Frozen):
     user_id: str
     """The user it is about."""
     agent_id: str
-    """The persona that they talked with."""
+    """The persona that the user talked with."""
     turn_ids: tuple[str, ...] = ()
-    """The store's own ids of the turns it is about: `Turn.id`."""
+    """The store's own ids of the turns: `Turn.id`."""
     session_id: str = ""
-    """The session of these turns; empty if there are none, and in entries of earlier versions."""
+    """The session of these turns; empty without turns, and in entries of earlier versions."""
     host_turn_ids: tuple[str, ...] = ()
     """The host's own ids of these turns, in the same order; empty like `session_id`."""
     by: Actor
-    """Who decided it."""
+    """The author of the verdict."""
     at: AwareDatetime
     """When it was decided."""
     op: str
     """ADD, UPDATE, … or UNDO."""
     details: Data = Field(default_factory=dict)
-    """The op as it was asked for."""
+    """The fields of the requested op."""
     reason: Text = ""
     """The reason, in the words of its author."""
     quote: Text = ""
@@ -483,7 +483,7 @@ class LedgerEntry(Frozen):
     undoes: str | None = None
     """The id of the ledger entry that an UNDO takes back."""
     undone_by: str | None = None
-    """The id of the entry that undid it; `None` if none did."""
+    """The id of the entry that undid it; `None` if it was not undone."""
 
     def emptied(self, memory_ids: Collection[str]) -> "LedgerEntry":
         """Return the entry without the words of these memories and without its reasons."""
@@ -503,6 +503,6 @@ class Recorded(Frozen):
     """A ledger entry, and its place in the ledger of its store."""
 
     seq: Number
-    """The place: each later entry has a higher one, entries of other users lie between."""
+    """The place: each later entry has a higher number; entries of other users lie between."""
     entry: LedgerEntry
     """The entry."""

@@ -36,12 +36,13 @@ if TYPE_CHECKING:
 NEAR_RIVAL = 0.4
 """Minimum cosine of possible contradictions, as a fraction of the way from the floor to 1.
 
-It is lower than for merging: the same statement about two cities is less near than a rewording.
+It is lower than for merging: the same statement about two cities is less near than the same fact
+in other words.
 """
 MAX_RIVALS = 8
-"""Maximum number of others that are judged against one memory at once."""
+"""Maximum memories that are judged against one memory at once."""
 CONFLICT_CATEGORIES = (Category.FACT, Category.CORE, Category.SKILL)
-"""Categories that are checked; not those written from many turns or by the host."""
+"""Categories that are checked; not those that are written from many turns or by the host."""
 
 _HITS_PER_SEARCH = 64
 """Number of hits taken from each search."""
@@ -70,7 +71,7 @@ class ConflictSet:
 async def users_with_candidates(
     knowledge: "KnowledgeBase", now: datetime, since: datetime | None, user_id: str | None = None
 ) -> list[str]:
-    """Return the users with a memory that `find_conflict_sets` looks at, sorted.
+    """Return the users with a memory that `find_conflict_sets` reads, sorted.
 
     If `user_id` is given, only that user is considered.
     """
@@ -84,8 +85,8 @@ async def find_conflict_sets(
 
     Covers the memories created, reworded or restored at or after `since` (`None`: all), the newest
     first. They are read by index; other memories are only read if they share a name with one of
-    them or are near to it. Pairs that were already judged in this wording, are linked as
-    contradicting, or replace one another are left out.
+    these or are near it. Skips pairs that were already judged in this wording, are linked as
+    contradicting, or replace one another.
     """
     found: list[ConflictSet] = []
     met: set[frozenset[str]] = set()
@@ -144,7 +145,7 @@ def _is_renewed(change: dict[str, Any]) -> bool:
 async def _near(
     knowledge: "KnowledgeBase", batch: Sequence[Memory], now: datetime
 ) -> list[list[Memory]]:
-    """Return, for each memory, those that share a name with it or are near, the nearest first."""
+    """Return for each memory those that share a name with it or are near, the nearest first."""
     points = await knowledge.memories.get([memory.id for memory in batch], vectors=True)
     vectors = {point.id: point for point in points}
     asked = [_searches(memory, vectors.get(memory.id), now) for memory in batch]
@@ -157,7 +158,7 @@ async def _near(
 
 
 def _searches(memory: Memory, point: Point | None, now: datetime) -> list[VectorSearch]:
-    """Return the searches: dense among all, dense among those with its names, and by the names."""
+    """Return the searches: dense in all memories, dense among shared names, and by the names."""
     alike = _allowed(
         now,
         Is("user_id", memory.user_id),
@@ -171,7 +172,7 @@ def _searches(memory: Memory, point: Point | None, now: datetime) -> list[Vector
     if point and point.dense:
         asks.append(VectorSearch(point.dense, alike, _HITS_PER_SEARCH))
         asks += [VectorSearch(point.dense, named, _HITS_PER_SEARCH)] if memory.entities else []
-    if words.indices:  # the index knows a name in its own spelling alone
+    if words.indices:  # the index knows a name only in its own spelling
         asks.append(VectorSearch(words, alike, _HITS_PER_SEARCH, idf_within=alike))
     return asks
 
@@ -273,7 +274,7 @@ def find_boundary_tasks(memories: Iterable[Memory]) -> list[BoundaryTask]:
 
 
 def _boundary_tasks_of(memories: Sequence[Memory]) -> list[BoundaryTask]:
-    """Return the tasks of one user; boundaries with the same unjudged memories share one."""
+    """Return the tasks of one user; boundaries with the same unjudged memories share a task."""
     boundaries = [one for one in memories if one.kind is Kind.BOUNDARY]
     together: defaultdict[tuple[str, ...], list[Memory]] = defaultdict(list)
     for boundary in boundaries:
@@ -296,7 +297,7 @@ def _boundary_tasks_of(memories: Sequence[Memory]) -> list[BoundaryTask]:
 
 
 def _is_unjudged(boundary: Memory, memory: Memory) -> bool:
-    """Return whether both may be whispered in one talk, and their wording was not judged."""
+    """Return whether both may be whispered in one talk, and this wording was not judged."""
     met = memory.sphere == boundary.sphere or SHARED in (memory.sphere, boundary.sphere)
     other = memory.kind is not Kind.BOUNDARY
     return met and other and not is_judged(boundary, memory)

@@ -1,6 +1,7 @@
 """People: names, time zone and language of users, names of personas, and users' preferences.
 
-Each is one record of the journal; that of a user or persona contains all former versions. Pure.
+Each is a record of the journal; the record of a user or persona holds all former versions. Pure
+functions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -92,10 +93,10 @@ class PersonaCard(Frozen):
     name: Name | None = None
     """The persona's display name in prompts; `None` means the name from the settings."""
     knows: Knows | None = None
-    """What the persona may know.
+    """Which memories the persona may know.
 
-    "all" or `None`: everything told to personas, except to those with "own". "own": only what it is
-    told from then on and what the host shares; no other persona knows that.
+    "all" or `None`: everything that users tell personas, except those with "own". "own": only what
+    users tell this persona from then on, and what the host shares; no other persona knows that.
     """
     since: AwareDatetime
     """When this version was created."""
@@ -134,7 +135,7 @@ class Everybody:
     """Introduced personas by id."""
 
     def only(self, user_id: str, agent_id: str) -> "Everybody":
-        """Return one user and one persona, if they were introduced."""
+        """Return the user and the persona with these ids, if they were introduced."""
         people = {key: one for key, one in self.people.items() if key == user_id}
         personas = {key: one for key, one in self.personas.items() if key == agent_id}
         return Everybody(people, personas)
@@ -216,7 +217,7 @@ class Preferences(Frozen):
 
     @property
     def keeps_out(self) -> bool:
-        """Whether nothing may be whispered to replies, and no turn stored."""
+        """Whether no memory may be whispered to replies, and no turn may be stored."""
         return self.incognito or not self.memory
 
 

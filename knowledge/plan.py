@@ -1,4 +1,4 @@
-"""Plans: which changes an op makes to the current memories. Pure."""
+"""Plans: which changes an op makes to the current memories. Pure functions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -87,17 +87,18 @@ class PlanContext:
 def plan(op: Op, targets: Sequence[Memory], context: PlanContext) -> tuple[Change, ...]:
     """Return the changes that an op makes; `targets` are its current memories.
 
-    Every memory in the result has the next revision, the writer and the due time set.
+    Every memory in the result has the next revision, its writer and its due time.
     """
     pairs = _changes(op, targets, context)
     return tuple(Change(before=old, after=_stamped(old, new, context)) for old, new in pairs)
 
 
 def needs_confirmation(op: Op, targets: Sequence[Memory], verdict: Verdict) -> bool:
-    """Return whether an op is proposed by a model and changes what is remembered.
+    """Return whether an op is proposed by a model and changes the content of memories.
 
-    Such ops wait for the user's consent if that is required. Ops that only change how much a memory
-    matters do not wait, nor do ops on episodes and portraits, which are rewritten from talk.
+    These ops wait for the user's consent if consent is required. Ops that only change how much a
+    memory matters do not wait, nor do ops on episodes and portraits, which are rewritten from the
+    talk.
     """
     if verdict.by.who in NO_MODELS or any(one.category in NARRATIVE for one in targets):
         return False
@@ -107,10 +108,10 @@ def needs_confirmation(op: Op, targets: Sequence[Memory], verdict: Verdict) -> b
 def withdrawn(
     memory: Memory, without: Sequence[str], names: Sequence[str], context: PlanContext
 ) -> Change:
-    """Return the withdrawal of a memory that tells the same as one to be forgotten.
+    """Return the withdrawal of a memory that repeats a memory to be forgotten.
 
-    An episode or portrait is rewritten later, without what tells the same as one of the texts in
-    `without` or has one of the names.
+    An episode or portrait is rewritten later, without the words that repeat a text of `without` or
+    hold one of the names.
     """
     update: dict[str, object] = {"state": MemoryState.FORGOTTEN}
     if memory.category in NARRATIVE:
@@ -174,14 +175,14 @@ def _single(op: Op, old: Memory, context: PlanContext) -> Memory:
 
 
 def _restored(old: Memory, now: datetime, policy: Policy) -> Memory:
-    """Return a memory in use again."""
+    """Return a memory that is active again."""
     update = {"state": MemoryState.ACTIVE, "anchor_at": now, "superseded_by": None}
     until = _end_if_not_over(old, now, policy)
     return old.model_copy(update={**update, "valid_until": None, "expires_at": until})
 
 
 def _end_if_not_over(old: Memory, now: datetime, policy: Policy) -> datetime | None:
-    """Return when a memory expires that a person wants in use; it would be gone at once if over."""
+    """Return the expiry of a memory that a person wants active; a past expiry is renewed."""
     over = old.expires_at is not None and old.expires_at <= now
     return decay.gone_at(old.category, now, policy) if over else old.expires_at
 
@@ -239,7 +240,7 @@ def _updated(op: Update, old: Memory, context: PlanContext) -> list[tuple[Memory
             "supersedes": (old.id,),
             "relations": _lasting(old.relations),
             "judged": (),
-            "asked_at": None,  # what is said anew is asked about anew
+            "asked_at": None,  # new words need a new review
             "asked_value": None,
             "evidence": evidence_for(op.quote, verdict),
             "entities": op.entities or old.entities,
@@ -251,7 +252,7 @@ def _updated(op: Update, old: Memory, context: PlanContext) -> list[tuple[Memory
             "revision": 0,
         }
     )
-    if old.sphere == SHARED:  # what one persona is told does not change what the others know
+    if old.sphere == SHARED:  # facts told to one persona do not change the knowledge of the others
         apart = {"sphere": verdict.sphere, "agent_id": verdict.agent_id, "supersedes": ()}
         return [(None, new.model_copy(update=apart))]
     gone = old.model_copy(
@@ -261,7 +262,7 @@ def _updated(op: Update, old: Memory, context: PlanContext) -> list[tuple[Memory
 
 
 def _new_end(op: Update, old: Memory, context: PlanContext) -> datetime | None:
-    """Return when new words expire; those that a model gives a core memory never do."""
+    """Return when new words expire; new words from a model for a core memory never expire."""
     if old.category is Category.CORE and context.verdict.by.who not in NO_MODELS:
         return None
     return op.expires_at or decay.gone_at(old.category, context.verdict.at, context.policy)
@@ -325,13 +326,13 @@ def _lasting(relations: tuple[Relation, ...]) -> tuple[Relation, ...]:
 
 
 def _merged_links(best: Memory, targets: Sequence[Memory]) -> tuple[Relation, ...]:
-    """Return the links of the best, and what any of them guards."""
+    """Return the links of the best memory, and the guards of all merged memories."""
     guards = (link for memory in targets for link in memory.relations if link.type == GUARDS)
     return tuple(dict.fromkeys((*_lasting(best.relations), *guards)))
 
 
 def _guarding(op: Guard, old: Memory) -> Memory:
-    """Return a boundary with its links to what it was judged against renewed."""
+    """Return a boundary with renewed links to the memories that it was judged against."""
     renewed = {*op.memories, *op.released}
     kept = (link for link in old.relations if link.type != GUARDS or link.to not in renewed)
     links = (Relation(to=id, type=GUARDS, strength=1.0) for id in op.memories)
@@ -342,10 +343,11 @@ def _guarding(op: Guard, old: Memory) -> Memory:
 def _contradicted(
     op: Contradict, targets: Sequence[Memory], context: PlanContext
 ) -> list[tuple[Memory | None, Memory]]:
-    """Return the changes that link two contradicting memories and, if settled, end one.
+    """Return the changes that link two contradicting memories and, if settled, end one of them.
 
-    The memory that stays comes first: if another process interferes, an open contradiction is left.
-    The other becomes history, as by an UPDATE: never due, and found as of its time.
+    The change of the remaining memory comes first: if another process interferes, an open
+    contradiction is left. The other memory becomes history, as by an UPDATE: it is never due, and
+    is found for searches as of its time.
     """
     stays, ends = targets
     linked, gone = _against(stays, ends.id), _against(ends, stays.id)
@@ -368,14 +370,14 @@ def _against(memory: Memory, other: str) -> Memory:
 
 
 def _settled(best: Memory, category: Category, context: PlanContext) -> dict[str, object]:
-    """Return the fields to update if a merged memory has another category than the best one."""
+    """Return the fields to update if a merged memory has another category than the best memory."""
     if category == best.category:
         return {}
     return {
         "category": category,
         "grace_days": context.policy.rule(category).grace_days,
         "expires_at": decay.gone_at(category, context.verdict.at, context.policy),
-        "data": {},  # the segment of an episode does not belong to a fact
+        "data": {},  # a fact has no segment
     }
 
 
@@ -394,7 +396,7 @@ def _stamped(old: Memory | None, new: Memory, context: PlanContext) -> Memory:
 
 
 def evidence_for(quote: str, verdict: Verdict) -> tuple[Evidence, ...]:
-    """Return the message that contains the quote; the user's are searched first."""
+    """Return the message that contains the quote; the user's messages are searched first."""
     ordered = sorted(verdict.said, key=lambda said: said.speaker is not Speaker.USER)
     for said in ordered:
         if quote and find_quote(quote, said.text):

@@ -14,7 +14,7 @@ from souffleur.knowledge.operation import Importance
 
 
 class DecayRule(Frozen):
-    """The decay of one category. Values are effective values, times are in days."""
+    """The decay of a category. Values are effective values, times are in days."""
 
     rate: float = Field(default=1.0, gt=0, le=1)
     """The factor per day after the grace period; 1 means no decay."""
@@ -31,7 +31,7 @@ class DecayRule(Frozen):
 
 
 class Reinforcement(Frozen):
-    """The effect of use on a value."""
+    """The effect of use on the value of a memory."""
 
     way: Literal["add", "approach", "count"]
     """How the value grows.
@@ -48,19 +48,19 @@ class Policy(Frozen):
     name: str
     """`companion`, `studio` or `everbot`."""
     rules: dict[str, DecayRule]
-    """The rules by category; a category without one follows `fact`."""
+    """The rules by category; a category without a rule follows `fact`."""
     initial: dict[Importance, float]
     """The importance of a new memory, by the judge's label."""
     initial_by_kind: dict[Kind, float] = Field(default_factory=dict)
     """The importance of a new memory of these kinds, whatever the judge's label."""
     reinforcement: Reinforcement
-    """What use does to a value."""
+    """How use changes the value."""
     use_weight: float = 0.0
     """The weight of use: the value is multiplied by 1 + use_weight x ln(1 + uses)."""
     promote_at: float | None = None
     """The value from which a reviewer is asked about promotion."""
     promote_high_at: float | None = None
-    """The value from which a memory that no reviewer was asked about yet is due for promotion.
+    """The value from which a memory without any review is due for promotion.
 
     Until then the memory does not fall below its category's `review_below`.
     """

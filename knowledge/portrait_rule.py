@@ -1,4 +1,4 @@
-"""Portraits: when one must be rewritten, and what it must no longer mention. Pure."""
+"""Portraits: when they must be rewritten, and which details must leave them. Pure functions."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ EPISODES_PER_PORTRAIT = 5
 """Number of new episodes after which a portrait is rewritten."""
 MAX_PORTRAIT_AGE = timedelta(days=7)
 BIG_PAUSE = timedelta(days=1)
-"""Minimum time between two portraits for big news, which people tell in pieces."""
+"""Minimum time between two portraits for big news, as people tell big news in pieces."""
 
 
 class PortraitStatus(Frozen):
@@ -41,8 +41,8 @@ def why_due(
 ) -> str:
     """Return why a portrait must be rewritten now; empty if it need not be.
 
-    `former` is the current version, or else the latest one; `episodes` are those created since. A
-    first portrait is not written before the first episode.
+    `former` is the current version, or else the latest version; `episodes` are those created since.
+    A first portrait is not written before the first episode.
     """
     if former is None and not episodes:
         return ""
@@ -53,12 +53,12 @@ def why_due(
     if len(episodes) >= EPISODES_PER_PORTRAIT:
         return f"{len(episodes)} new episodes"
     began = former.created_at if former else episodes[0].created_at
-    began = max(began, status.until or began)  # rewritten with the same words, it keeps its date
+    began = max(began, status.until or began)  # with the same words it keeps its date
     return "a week has passed" if episodes and now - began >= MAX_PORTRAIT_AGE else ""
 
 
 def is_withdrawn(portrait: Memory) -> bool:
-    """Return whether a portrait is withdrawn because it repeats something forgotten on request."""
+    """Return whether a portrait is withdrawn because it repeats a text forgotten on request."""
     return portrait.state is MemoryState.FORGOTTEN and bool(portrait.data.get("without"))
 
 

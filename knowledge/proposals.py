@@ -160,7 +160,7 @@ async def edit(
     by: Actor,
     now: datetime,
 ) -> LedgerEntry:
-    """Change the words of a memory, undoably; it counts as confirmed by the user.
+    """Change the words of a memory; can be undone. It then counts as confirmed by the user.
 
     Raises NotFoundError if this user has no such memory, InputError for invalid words.
     """
@@ -171,15 +171,15 @@ async def edit(
 def agreed(entry: LedgerEntry, turns: Sequence[Turn], *, by: Actor, now: datetime) -> Verdict:
     """Return the verdict that carries out a proposal, with the words that it was based on.
 
-    `turns` are the turns of the entry, as far as they are kept: what it adds lies where they do.
-    The same entry always gives the same verdict, so that it is carried out once.
+    `turns` are the turns of the entry that still exist; added memories get their sphere. The same
+    entry always gives the same verdict, so that it is carried out once.
     """
     details = {key: value for key, value in entry.details.items() if key != "seen"}
     fields = {"op": entry.op, **details, "reason": entry.reason}
     if entry.quote or entry.op in {"UPDATE", "DELETE"}:
         fields["quote"] = entry.quote
     said = [one for turn in turns for one in turn.said()]
-    if entry.quote and entry.turn_ids:  # the words themselves may have expired
+    if entry.quote and entry.turn_ids:  # the words may have expired
         quoted = Said(
             turn_id=entry.turn_ids[0],
             speaker=Speaker.USER,
@@ -239,7 +239,7 @@ def withdrawn(entry: LedgerEntry, why: str) -> LedgerEntry:
 
 
 def dropped(memory: Memory, now: datetime) -> Verdict:
-    """Return the verdict that forgets a proposed memory of which the user said nothing."""
+    """Return the verdict that forgets a proposed memory that the user never answered to."""
     why = f"not confirmed within {LAPSES_AFTER.days} days"
     return Verdict(
         id=derive_id("lapsed", memory.id, memory.revision),

@@ -1,7 +1,8 @@
 """Working memory: the window of a session's latest turns, and when they become a segment.
 
 A segment is a series of turns that has left the window and waits to become an episode. Segments
-have no gaps between them: every turn is either in the window or in exactly one segment. Pure.
+have no gaps between them: every turn is either in the window or in exactly one segment. Pure
+functions.
 """
 
 from collections.abc import Sequence
@@ -73,7 +74,7 @@ class SegmentState(StrEnum):
 
 
 class Segment(Frozen):
-    """A series of turns that has left the window."""
+    """A series of turns that left the window."""
 
     id: str
     user_id: str
@@ -83,7 +84,7 @@ class Segment(Frozen):
     number: Number
     """The position among the segments of its session, from 0."""
     turn_ids: tuple[str, ...]
-    """The ids of the points of its turns, oldest first."""
+    """The ids of its turns' points, oldest first."""
     messages: Number
     since: AwareDatetime
     at: AwareDatetime
@@ -124,7 +125,7 @@ class Session(Frozen):
     next_at: AwareDatetime | None = None
     """The time when those turns were said."""
     left: tuple[Segment, ...] = ()
-    """Segments that left with the latest write and are written next; used by several processes."""
+    """Segments of the latest write that are written next; used if processes share a store."""
     revision: Number = 0
     """Number of writes; counted when several processes share the store."""
 
@@ -181,12 +182,12 @@ def append_turn(
 
 
 def close_window(session: Session) -> tuple[Session, list[Segment]]:
-    """Return the session with an empty window, and the segment that was in it, if any."""
+    """Return the session with an empty window, and the segment of its turns, if it had turns."""
     return _cut(session, len(session.window))
 
 
 def talk_began(said: Sequence[Said]) -> datetime:
-    """Return when the current talk began: the latest stretch of messages without a long pause.
+    """Return when the current talk began: the latest series of messages without a long pause.
 
     `said` must not be empty; its latest message comes last.
 
@@ -211,7 +212,7 @@ def is_idle(session: Session, now: datetime, rule: WindowRule) -> bool:
 
 
 def _overflow(window: tuple[WindowEntry, ...], keep: int) -> int:
-    """Return how many turns must leave so that the rest contain at least `keep` messages."""
+    """Return how many turns must leave; the remaining turns have at least `keep` messages."""
     staying = 0
     for index in range(len(window) - 1, 0, -1):
         staying += window[index].messages

@@ -15,11 +15,11 @@ from souffleur.knowledge.session import WindowEntry
 from souffleur.knowledge.text.plain import clip, name_media
 
 MAX_MESSAGE_LENGTH = 8000
-"""Maximum characters of a message that are judged, summarised and searched; all are stored."""
+"""Maximum characters of a message for judging, summarising and searching; all are stored."""
 
 
 def shorten(text: str) -> str:
-    """Return a text for judging, summarising and searching: media named, cut in the middle."""
+    """Return a text for judging, summarising and searching: media named, the middle cut if long."""
     return clip(name_media(text), MAX_MESSAGE_LENGTH)
 
 
@@ -62,7 +62,7 @@ class Turn(Frozen):
     injected: tuple[str, ...] = ()
     """The ids of the memories whispered before the reply."""
     state: TurnState = TurnState.PENDING
-    """Whether it is judged."""
+    """The state of its judgement."""
     version: Number = 0
     """Number of times that the reply was replaced (swipe, regenerate)."""
     tries: Number = 0
@@ -81,7 +81,7 @@ class Turn(Frozen):
     """Whether it repeats something forgotten or was taken back; then no search and no summary
     reads it."""
     unread: bool = False
-    """Whether it was hidden before it was judged: if it is shown again, it is judged."""
+    """Whether it was hidden before it was judged: when it is shown again, it is judged."""
     expunged: bool = False
     """Whether its words have expired or were deleted."""
 
@@ -118,7 +118,7 @@ class Turn(Frozen):
         return self.model_copy(update={"id": id, "turn_id": turn_id, **bare, **gone})
 
     def said(self) -> tuple[Said, ...]:
-        """Return its messages in order; skips empty ones."""
+        """Return the messages of the turn in order; skips empty messages."""
         both = ((Speaker.USER, self.user), (Speaker.ASSISTANT, self.assistant))
         return tuple(
             Said(
@@ -140,7 +140,7 @@ def turn_point_id(user_id: str, agent_id: str, session_id: str, turn_id: str) ->
 
 
 def verdict_id(turns: Sequence[Turn]) -> str:
-    """Return the id of the verdict on these versions of turns; judging again gives the same."""
+    """Return the id of the verdict on these versions of turns; a second judgement has the same."""
     return derive_id("verdict", *(f"{turn.id}@{turn.version}" for turn in turns))
 
 

@@ -1,4 +1,4 @@
-"""Undo: the changes that reverse a ledger entry. Pure."""
+"""Undo: the changes that reverse a ledger entry. Pure functions."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -17,12 +17,12 @@ T = TypeVar("T")
 
 
 def can_undo(entry: LedgerEntry) -> bool:
-    """Return whether an entry changed something and has not been undone."""
+    """Return whether an entry changed something and was not undone."""
     return bool(entry.changes) and entry.refused is None and entry.undone_by is None
 
 
 def rests_elsewhere(entry: LedgerEntry, turn_id: str, others: Sequence[Turn]) -> bool:
-    """Return whether an entry rests on another turn of its verdict than this one.
+    """Return whether an entry rests on another turn of its verdict than this turn.
 
     `others` are the other turns of the entry. If their words have expired, the evidence of the new
     memories decides. A BOOST has no quote and rests on the turn with the whisper.
@@ -41,8 +41,9 @@ def plan_undo(
 ) -> LedgerEntry:
     """Return the entry that undoes `entry`; `current` are its current memories, by id.
 
-    A memory that the entry created is forgotten; one that it changed gets back its former content,
-    state and value. Raises UndoError if a later change of words or state depends on it.
+    A memory that the entry created is forgotten. A memory that it changed gets back its former
+    content, state and value. Raises UndoError if a later change of words or state depends on the
+    entry.
     """
     if entry.undone_by:
         raise UndoError(f"it was undone already, by ledger entry {entry.undone_by}")
@@ -90,7 +91,7 @@ def plan_sparing(
     """Return the entry that shows records again that a forgetting has hidden in doubt.
 
     `ids` are those records. A portrait that stays withdrawn may repeat the lines in `untold` again.
-    Records that were changed since stay as they are.
+    Skips records that were changed since.
     """
     id = derive_id("spare", entry.id)
     changes = []
@@ -121,7 +122,7 @@ def plan_sparing(
 
 
 def undo_id_of(entry_id: str) -> str:
-    """Return the id of the entry that takes an entry back, and of its verdict."""
+    """Return the id of the entry that takes an entry back, which is also its verdict's id."""
     return derive_id("undo", entry_id)
 
 
@@ -148,7 +149,7 @@ def _restored(
 
 
 def _taken_back(before: tuple[T, ...], made: tuple[T, ...], now: tuple[T, ...]) -> tuple[T, ...]:
-    """Return the current items without those that the entry added, and with those it removed.
+    """Return the current items without the items that the entry added, and with those it removed.
 
     >>> _taken_back(("a", "b"), ("b", "c"), ("b", "c", "d"))
     ('b', 'd', 'a')

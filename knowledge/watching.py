@@ -1,11 +1,11 @@
-"""The seam to metrics and traces, which watch each piece of work from beginning to end."""
+"""The interface to metrics and traces, which watch each piece of work from start to end."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal, Protocol
 
 What = Literal["recall", "observe", "judge", "tell", "chat", "embed", "apply", "engine", "run"]
-"""The kinds of work; `chat` is one call of a model, `tell` writes episodes and portraits."""
+"""The kinds of work; `chat` is a call of a model, `tell` writes episodes and portraits."""
 
 Note = str | int | float | bool | None | Sequence[str] | Callable[[], str]
 """A value noted about a piece of work.
@@ -19,7 +19,7 @@ class Work(Protocol):
     """A running piece of work."""
 
     def note(self, **about: Note) -> None:
-        """Note values about it, such as its amount and its outcome."""
+        """Note values about the work, such as its amount and its outcome."""
 
 
 class Watch(Protocol):

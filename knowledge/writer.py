@@ -58,7 +58,7 @@ Vector = tuple[float, ...]
 
 _TELLERS = frozenset({ActorKind.SUMMARIZER, ActorKind.PROFILE_WRITER})
 _WORDS = frozenset({"content", "entities", "topics", "cues", "trail"})
-"""Fields of an op with words that are masked; ids stay, although one may look like a card."""
+"""Fields of an op whose words are masked; ids stay, although an id may look like a card number."""
 
 
 _LOOKED_AT = ("entry", "turn", "preferences")
@@ -66,10 +66,10 @@ _LOOKED_AT = ("entry", "turn", "preferences")
 
 @dataclass(frozen=True)
 class _Scene:
-    """The records that the journal has for a verdict."""
+    """The journal's records for a verdict."""
 
     entries: LedgerEntries
-    """Its entries, if it was written before."""
+    """The entries of the verdict, if it was written before."""
     turns: list[Turn]
     """The judged turns that still exist."""
     chosen: Preferences
@@ -101,7 +101,7 @@ class Writer:
         self._called = tuple(called)
 
     async def apply(self, verdict: Verdict, turns: Sequence[Turn]) -> LedgerEntries:
-        """Write a verdict to the ledger and carry it out; if it is written already, return it."""
+        """Write a verdict to the ledger and carry it out; return its entries, also if repeated."""
         await self.finish(verdict.user_id)
         scene = await self._look(verdict, turns)
         done = scene.entries
@@ -109,7 +109,7 @@ class Writer:
             await self._check_there(verdict, turns, scene)
         entries = done or await self._plan(verdict, turns, scene.chosen)
         if not done:
-            await self._vectors(entries)  # an embedder that fails must fail before the ledger
+            await self._vectors(entries)  # the embedder must fail before the ledger
             await self._journal.write(entries)
         await self._judge(turns, verdict)
         return done or await self.carry_out(entries)
@@ -205,7 +205,7 @@ class Writer:
         return await extend_deletions(entries, asked, self._memories, self._journal, called)
 
     async def called(self, user_id: str, agent_id: str) -> tuple[str, ...]:
-        """Return the names of a user and a persona, with former ones."""
+        """Return the names of a user and a persona, including former names."""
         both = await People(self._journal).find(user_id, agent_id)
         names = [user_id, *self._called]
         names += [both[0].title or "", *both[0].former] if both[0] else []
@@ -220,7 +220,7 @@ class Writer:
         context: PlanContext,
         turns: Sequence[Turn],
     ) -> LedgerEntry:
-        """Return the entry for one op: with changes, with a refusal, or waiting for consent."""
+        """Return the entry for an op: with changes, with a refusal, or waiting for consent."""
         verdict, asks_first = context.verdict, context.require_confirmation
         waits = refused is None and asks_first and needs_confirmation(op, targets, verdict)
         changes = () if refused or waits else plan(op, targets, context)
@@ -232,7 +232,7 @@ class Writer:
         return entry
 
     def _asks_first(self, verdict: Verdict, chosen: Preferences) -> bool:
-        """Return whether a verdict waits for the user's consent, as preferred or by the settings.
+        """Return whether a verdict waits for consent, by the user's preference or the settings.
 
         Raises MemoryOffError if a model judged and the memory was turned off meanwhile.
         """
@@ -302,10 +302,10 @@ class Writer:
     async def spare(
         self, entry: LedgerEntry, tells: Sequence[bool], *, by: Actor, now: datetime
     ) -> LedgerEntry:
-        """Show hidden records again that, as a judge says, do not repeat what was forgotten.
+        """Show hidden records again if a judge says that they do not repeat forgotten content.
 
-        `tells` says for each doubtful line whether it repeats it. Returns the current entry of the
-        forgetting, whose undo shows the other records again.
+        `tells` says for each doubtful line whether it repeats that content. Returns the current
+        entry of the forgetting, whose undo shows the other records again.
         """
         ids = ids_to_show_again(entry, tells)
         now_held = to_memories(await self._memories.get(list(entry.memory_ids)))
@@ -325,7 +325,7 @@ class Writer:
     async def _show_again(self, outcome: LedgerEntry) -> None:
         """Show the turns of an outcome again, and note the turns that stay hidden."""
         entry = await self._journal.entry(outcome.details["spares"])
-        if doubts_of(entry):  # else this was done before a crash
+        if doubts_of(entry):  # otherwise this was done before a crash
             ids, before = outcome.details["ids"], entry.details["resting"]["segments"]
             left = show_again(entry, ids)
             await self._show(entry, ids)
@@ -366,7 +366,7 @@ class Writer:
 
     async def _write(self, point: Point, change: Change) -> bool:
         if change.before is None:
-            await self._memories.swap([point], {})  # what is there has been written from it
+            await self._memories.swap([point], {})  # an existing point has the same source
             return True
         if await self._memories.replace(point, revision=change.before.revision):
             return True

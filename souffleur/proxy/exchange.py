@@ -93,7 +93,7 @@ class Prompter:
     """Whispers before a reply and observes it afterwards. Its errors never stop a reply."""
 
     def __init__(self, memory: "Souffleur", *, patience: float, mode: Mode = "off") -> None:
-        """`patience` is the maximum time to find notices, in seconds; `mode` is the place of notes."""
+        """`patience` is the maximum time to find notices, in seconds; `mode` is the notes' mode."""
         self._memory = memory
         self.mode: Mode = mode
         """Where the user sees notes."""

@@ -1,1 +1,1 @@
-"""The server: one process owns the store, and others reach it over HTTP."""
+"""The server: one process owns the store, and other processes use it over HTTP."""

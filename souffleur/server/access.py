@@ -1,8 +1,8 @@
-"""Access: who may call which method, and for whom, over HTTP, MCP and the proxy alike.
+"""Access: the callers of each method and their users, for HTTP, MCP and the proxy.
 
-A route is named like its method, a tool names it, and the proxy is `observe`: each door asks
-`Access.need` first, and `Access.user` or `Access.talk` whose memories are meant. What is not in
-`METHODS` nobody may call.
+A route has the name of its method, a tool names its method, and the proxy counts as `observe`. Each
+of them calls `Access.need` first, then `Access.user` or `Access.talk` to find the user. Nobody may
+call a method that is not in `METHODS`.
 """
 
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ from souffleur.server.tokens import Role, Token
 
 @dataclass(frozen=True)
 class Access:
-    """The rights of a caller; by default all, as over the owner's socket."""
+    """The rights of a caller; by default all rights, as over the owner's socket."""
 
     role: Role = Role.ADMIN
     who: str = ""
     """The user or persona; empty for an admin."""
     token: str | None = None
-    """The digest of the token; `None` if none was needed."""
+    """The digest of the token; `None` if no token was needed."""
 
     @classmethod
     def by(cls, token: Token) -> "Access":
@@ -39,9 +39,9 @@ class Access:
             raise RequestError(403, f"this needs a token of {user}an admin: see `souffleur token`")
 
     def user(self, named: str | None) -> str:
-        """Return the user whose memories are meant, with all that every persona knows.
+        """Return the user of a request for the memories of all personas.
 
-        Raises RequestError: 400 if nobody is named, 403 if the caller may not.
+        Raises RequestError: 400 if no user is named, 403 if the caller has no right.
         """
         if self.role is Role.PERSONA:
             raise RequestError(403, "a token of a persona opens what that persona may know alone")
@@ -68,7 +68,7 @@ class Access:
 
 
 class Whose(NamedTuple):
-    """A user, and a persona if one is named."""
+    """A user and a persona; the persona is `None` if the request names no persona."""
 
     user_id: str
     agent_id: str | None
@@ -93,7 +93,7 @@ AgentId = Annotated[
 
 
 def access_of(request: Request) -> Access:
-    """Return the rights of the caller of a request, which `guard` has found."""
+    """Return the rights of the caller of a request, as `guard` found them."""
     return cast(Access, request.state.access)
 
 
@@ -109,9 +109,9 @@ def check_model(memory: Souffleur) -> None:
 
 
 def check_method(request: Request) -> None:
-    """Raise RequestError (403) if the caller may not call the method that the route is named by."""
+    """Raise RequestError (403) if the caller may not call the method of the route."""
     caller: Access | None = request.state.access
-    if caller is not None:  # anybody may ask for a path that is open
+    if caller is not None:  # `None` for an open path
         caller.need(request.scope["route"].name)
 
 
@@ -140,10 +140,10 @@ def _talker_or_all(
 
 
 Owner = Annotated[str, Depends(_owner)]
-"""The id of the user whose memories are meant: for that user and admins."""
+"""The id of the user of a request; allowed for that user and admins."""
 OwnerOrAll = Annotated[str | None, Depends(_owner_or_all)]
-"""Likewise; `None`, for everybody, if an admin names nobody."""
+"""As `Owner`; `None` means all users, for an admin who names no user."""
 Talker = Annotated[Whose, Depends(_talker)]
-"""The user and the persona of a talk: for that user, that persona and admins."""
+"""The user and the persona of a talk; allowed for that user, that persona and admins."""
 TalkerOrAll = Annotated[Whose | None, Depends(_talker_or_all)]
-"""Likewise; `None`, for everybody, if an admin names nobody."""
+"""As `Talker`; `None` means all users, for an admin who names no user."""

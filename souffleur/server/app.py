@@ -1,4 +1,4 @@
-"""The app: all routes over one memory, behind the guard; with the proxy and the tools of MCP."""
+"""The app: all routes for one memory behind the guard, with the proxy and the MCP tools."""
 
 import asyncio
 import time
@@ -36,10 +36,10 @@ ROUTERS: tuple[APIRouter, ...] = (
     page_routes.router,
     mem0.router,
 )
-"""The routes of every server, each named like its method in `server/table.py`."""
+"""The routes of every server; each has the name of its method in `server/table.py`."""
 
 _UNTRACED: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
-"""FastAPI would trace queries and log errors with their texts, whatever the settings say."""
+"""Without this, FastAPI traces queries and logs the texts of errors, against the settings."""
 _BEARER = HTTPBearer(auto_error=False, description="A token of `souffleur token`.")
 
 
@@ -53,12 +53,12 @@ def make_app(
     lifespan: Lifespan[FastAPI] | None = None,
     heartbeat: float = 15.0,
 ) -> FastAPI:
-    """Return an app that serves an open memory, which it does not close.
+    """Return an app that serves an open memory; the caller closes the memory.
 
-    Without `tokens` every caller is an admin. `routers` and `mounts`, apps by their paths, come
-    behind the same guard: `request.state.access` says what the caller may do. `lifespan` runs while
-    the app does, for mounted apps that need it. `heartbeat`: seconds between the signs of life of a
-    stream without events.
+    Without `tokens`, every caller is an admin. `routers`, and `mounts` (apps by path), are behind
+    the same guard: `request.state.access` has the rights of the caller. `lifespan` is the lifespan
+    of the app, for mounted apps. `heartbeat` is the time between the comments of a stream without
+    events, in seconds.
     """
     chosen = settings or memory.settings
     remove_temporary_files(memory.settings.folder)
@@ -67,9 +67,9 @@ def make_app(
         title="Souffleur",
         summary="A memory worth having, for companion chatbots.",
         version=souffleur.__version__,
-        docs_url=None,  # its page loads scripts from elsewhere
+        docs_url=None,  # its page loads scripts from another host
         redoc_url=None,
-        redirect_slashes=False,  # to whatever host and scheme a request names
+        redirect_slashes=False,  # a redirect would go to any host that a request names
         lifespan=lifespan,
         dependencies=[Depends(_BEARER), Depends(check_method), Depends(check_query)],
         responses=RESPONSES,
@@ -94,20 +94,20 @@ def make_app(
         max_body=chosen.serve.max_body,
         larger={hand_routes.IMPORT: chosen.max_import},
     )
-    app.add_middleware(with_cors, origins)  # outermost, so that pages can read refusals, too
+    app.add_middleware(with_cors, origins)  # the outermost, so that pages can read refusals, too
     return app
 
 
 PROXY = "/proxy"
-"""Where the proxy is mounted; its own address ends with /v1."""
+"""The path of the mounted proxy; its own address ends with /v1."""
 TOOLS = "/mcp"
-"""Where the tools of MCP answer."""
+"""The path of the MCP tools."""
 
 
 def make_whole_app(memory: Souffleur, settings: Settings, *, tokens: TokenFile | None) -> FastAPI:
     """Return the app of `souffleur serve`.
 
-    The proxy is there if an upstream is set, the tools if the package mcp is installed.
+    It has the proxy if an upstream is set, and the MCP tools if the package mcp is installed.
     """
     proxy = make_mounted(memory, settings) if settings.serve.upstream_url else None
     mounts: dict[str, ASGIApp] = {PROXY: undated(proxy)} if proxy else {}
@@ -123,7 +123,7 @@ def make_whole_app(memory: Souffleur, settings: Settings, *, tokens: TokenFile |
 
     app = make_app(memory, settings, tokens=tokens, mounts=mounts, lifespan=running)
     tools = _make_tools(memory, app.state.stopping) if find_spec("mcp") else None
-    if tools is not None:  # mounted there, it would answer a redirect
+    if tools is not None:  # a mounted app would answer with a redirect
         app.router.routes.append(Route(TOOLS, tools))
     return app
 
@@ -136,7 +136,7 @@ def _make_tools(memory: Souffleur, stopping: asyncio.Event) -> Any:
         try:
             access.need(method_of(context))
             return Who(*access.talk(named, None))
-        except RequestError as error:  # the model is told, as of any id that is wrong
+        except RequestError as error:  # the model reads it, as for an invalid id
             raise InputError(str(error)) from None
 
     server = make_server(memory, resolve=whose)
@@ -146,7 +146,7 @@ def _make_tools(memory: Souffleur, stopping: asyncio.Event) -> Any:
 
 
 def _owned_sessions(app: ASGIApp) -> ASGIApp:
-    """Return the tools; a session belongs to the token that began it."""
+    """Return the app of the MCP tools; each session belongs to the token that began it."""
     from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
     from mcp.server.auth.provider import AccessToken
 

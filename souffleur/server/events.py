@@ -1,4 +1,4 @@
-"""Memory events: the changes of the ledger, in the words of a front end."""
+"""Memory events: the changes of the ledger in a form for front ends."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -16,47 +16,47 @@ from souffleur.notices import Notice, notices_of
 
 
 class EventType(StrEnum):
-    """Kinds of events of a memory."""
+    """The types of events of a memory."""
 
     CREATED = "memory.created"
-    """It is new; its state says whether it waits for consent."""
+    """The memory is new; its state says whether it waits for consent."""
     UPDATED = "memory.updated"
-    """Its words, its state or its details changed in another way."""
+    """The words, the state or the details of the memory changed in another way."""
     DELETED = "memory.deleted"
-    """It was deleted or forgotten on request."""
+    """The memory was deleted or forgotten on request."""
     FORGOTTEN = "memory.forgotten"
-    """It has faded, or a review let it go."""
+    """The memory has faded, or a review removed it."""
     RESTORED = "memory.restored"
-    """It holds again."""
+    """The memory is in force again."""
     BOOSTED = "memory.boosted"
-    """It shaped a reply and is stronger."""
+    """The memory was used in a reply and is stronger."""
     PROMOTED = "memory.promoted"
-    """It is core now, and never fades."""
+    """The memory is core now, and never fades."""
     PROPOSED = "memory.proposed"
-    """A model would change it: the change waits for the user's yes, and it is as it was."""
+    """A model proposes a change of the memory. The change waits for the user's consent."""
 
 
 class MemoryEvent(Frozen):
-    """Something that has happened to a memory."""
+    """A change of a memory."""
 
     id: str
-    """Its place: events after it are those that are new to who has seen it."""
+    """The place of the event in the ledger; later events have greater places."""
     type: EventType
-    """What has happened."""
+    """The type of the event."""
     memory: Memory
-    """The memory afterwards."""
+    """The memory after the change."""
     entry_id: str
-    """The ledger entry, which `undo` takes."""
+    """The id of the ledger entry, for `undo`."""
     op: str
     """The op: ADD, UPDATE, … or UNDO."""
     reason: str
-    """Why, in the words of its author."""
+    """The reason, in the words of the change's author."""
     by: Actor
-    """Who decided it."""
+    """The author of the change."""
     at: AwareDatetime
-    """When it was decided."""
+    """When the change was decided."""
     notice: Notice | None = None
-    """The notice for the user; only with an entry's first memory, if a turn led to it."""
+    """The notice for the user; only for a change after a turn, with the entry's first memory."""
 
 
 _BY_OP = {
@@ -66,7 +66,7 @@ _BY_OP = {
     "RESTORE": EventType.RESTORED,
 }
 AFTER_ALL = 1_000_000
-"""A place within a ledger entry after all the memories that it changed."""
+"""A place within a ledger entry, after all its memories."""
 _ON_REQUEST = (ActorKind.USER, ActorKind.HOST, ActorKind.MONITOR)
 _GONE = (MemoryState.FORGOTTEN, MemoryState.ARCHIVED)
 
@@ -74,10 +74,10 @@ _GONE = (MemoryState.FORGOTTEN, MemoryState.ARCHIVED)
 def events_of(
     recorded: Recorded, language: str | None = None, *, meant: Sequence[Memory] = ()
 ) -> Iterator[MemoryEvent]:
-    """Yield an event for each memory that a ledger entry changed; nothing if it was refused.
+    """Yield an event for each memory that a ledger entry changed; no event for a refused entry.
 
-    If the entry waits, those in `meant` are the memories that it would change. Notices are in the
-    language, if one is given.
+    If the entry waits for consent, `meant` has the memories that it would change. `language` is
+    that of the notices.
     """
     entry = recorded.entry
     if entry.refused is not None:
@@ -115,9 +115,9 @@ def type_of(entry: LedgerEntry, change: Change) -> EventType:
 
 
 def read_place(id: str) -> tuple[int, int]:
-    """Return the place in the ledger that an event's id names, and the memory within it.
+    """Return the number of the ledger entry, and of the memory within it, of an event's id.
 
-    Raises ValueError for a text that is not the id of an event.
+    Raises ValueError for a text that is no id of an event.
 
     >>> read_place("17.2"), read_place("17")
     ((17, 2), (17, 1000000))
@@ -130,11 +130,11 @@ def read_place(id: str) -> tuple[int, int]:
 
 
 BATCH = 100
-"""Entries that are read at a time."""
+"""Number of ledger entries that are read at once."""
 
 
 async def latest_place(memory: Souffleur, user_id: str) -> str:
-    """Return the id of the last event of a user, as after it nothing has happened yet."""
+    """Return the place after the latest ledger entry of a user, as the id of an event."""
     found = await memory.ledger(user_id=user_id, limit=1, newest_first=True)
     return str(found[0].seq if found else 0)
 
@@ -150,15 +150,15 @@ async def follow(
 ) -> AsyncIterator[MemoryEvent | None]:
     """Yield a user's events after a place, then each new one; `None` every `heartbeat` seconds.
 
-    Ends when `goes_on`, which is asked before each event, says no, and when `stopping` is set and
-    nothing is left.
+    Calls `goes_on` before each event, and ends if it returns `False`. Also ends when `stopping` is
+    set and all events are sent.
     """
     after, index = place
     language = (await memory.cast()).persona(user_id).language
     with _woken(memory, user_id) as woken:
         while goes_on():
             woken.clear()
-            # The entry at the place is read again: only some of its memories may be known.
+            # The entry at the place is read again: some of its events may be new to the caller.
             found = await memory.ledger(user_id=user_id, after=after - 1, limit=BATCH)
             new = [
                 event
@@ -181,14 +181,14 @@ async def follow(
 
 
 async def _meant(memory: Souffleur, entry: LedgerEntry) -> list[Memory]:
-    """Return the memories that an entry would change, as they are, if it waits."""
+    """Return the present memories that a waiting entry would change; empty for other entries."""
     ids = named_ids(entry) if entry.waits else []
     return to_memories(await memory.knowledge.memories.get(ids)) if ids else []
 
 
 @contextmanager
 def _woken(memory: Souffleur, user_id: str) -> Iterator[asyncio.Event]:
-    """Yield an event that is set when something of the user is applied."""
+    """Yield an asyncio.Event that is set when a change of the user's memories is applied."""
     loop, woken = asyncio.get_running_loop(), asyncio.Event()
 
     def see(whose: str) -> None:
@@ -203,7 +203,7 @@ def _woken(memory: Souffleur, user_id: str) -> Iterator[asyncio.Event]:
 
 
 async def _wait(woken: asyncio.Event, stopping: asyncio.Event, seconds: float) -> bool:
-    """Wait until one of the two is set; return `False` if neither was in time."""
+    """Wait until one of the events is set; return `False` after `seconds`."""
     tasks = [asyncio.create_task(one.wait()) for one in (woken, stopping)]
     try:
         done, _ = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)

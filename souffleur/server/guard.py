@@ -1,4 +1,4 @@
-"""The guard before every route: who is calling, from where, and how often."""
+"""The guard before every route: it checks the caller, the caller's address and the rate."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
@@ -15,18 +15,22 @@ from souffleur.server.problems import TOO_LARGE, RequestError, answer
 from souffleur.server.tokens import TokenFile
 
 OPEN_PATHS = frozenset({"/", "/me", "/health"})
-"""Paths that anybody may ask for; they tell of nobody."""
+"""Paths that need no token; their answers have no user's data."""
 OPEN_FOLDER = f"{FOLDER}/"
-"""The beginning of the paths of the page's files, which tell of nobody either."""
+"""The beginning of the paths of the page's files; they need no token either."""
 NO_TOKEN = "this needs a token: send `Authorization: Bearer TOKEN`; see `souffleur token`"
 UNKNOWN_TOKEN = "this token is unknown: it may be revoked; `souffleur token` makes another one"
 _SCHEMES = ("bearer", "token")
 MAX_CALLERS = 10_000
-"""Callers whose rate is remembered; those unheard of for longest are let go."""
+"""Maximum number of callers whose rate is remembered; the caller with the oldest request is removed
+first."""
 
 
 class Guard:
-    """Refuses requests without a valid token, and too many of one caller, before they are read."""
+    """Refuses requests without a valid token, and too many requests of a caller.
+
+    A refused request is not read.
+    """
 
     def __init__(
         self,
@@ -38,10 +42,10 @@ class Guard:
         max_body: int,
         larger: Mapping[str, int] | None = None,
     ) -> None:
-        """Without `tokens` everybody is an admin: for a socket that only the owner can open.
+        """Without `tokens`, every caller is an admin: for a socket that only the owner can open.
 
-        Until a first one is made, who calls from this machine is an admin, unless a web page does.
-        `max_body` is in bytes; paths in `larger` have a limit of their own.
+        Before the first token is made, callers from this machine are admins, except web pages.
+        `max_body` is the maximum size of a body in bytes; paths in `larger` have their own limit.
         """
         self._app = app
         self._tokens = tokens
@@ -51,11 +55,11 @@ class Guard:
         self._larger = larger or {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, with `request.state.access`, or answer it."""
+        """Pass a request on, with `request.state.access`, or refuse it."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        if scope["type"] != "http":  # a handshake of WebSocket: closed, it is answered 403
+        if scope["type"] != "http":  # a WebSocket; closing it before its handshake answers 403
             await send({"type": "websocket.close", "code": 1000, "reason": "not supported"})
             return
         try:
@@ -106,7 +110,7 @@ class Guard:
         return Access.by(token)
 
     def _check_local(self, scope: Scope, headers: Headers) -> None:
-        """Raise RequestError for other machines, and for pages that a browser here shows."""
+        """Raise RequestError (403) for other machines, and for web pages of other origins."""
         origin, client = headers.get("origin"), scope.get("client")
         at, named = client[0] if client else "", named_host(headers.get("host", ""))
         if not (is_local(at) and means_this_machine(named)):
@@ -114,7 +118,7 @@ class Guard:
                 f"without tokens only this machine may call, not {named if is_local(at) else at!r}"
             )
             raise RequestError(403, f"{why}: make one with `souffleur token`")
-        own = f"{scope['scheme']}://{headers.get('host', '')}"  # the page that this server shows
+        own = f"{scope['scheme']}://{headers.get('host', '')}"  # the origin of this server's page
         if origin and not {origin, "*"} & {*self._origins, own}:
             raise RequestError(403, f"pages of {origin} may not call: set SOUFFLEUR_CORS_ORIGINS")
 
@@ -126,17 +130,17 @@ class Guard:
 
 
 class Rate:
-    """How often each caller may call: a token bucket that fills in a minute."""
+    """The rate limit of each caller: a token bucket that fills in a minute."""
 
     def __init__(self, per_minute: int, steady: Callable[[], float]) -> None:
-        """`steady` returns seconds that only increase."""
+        """Take the limit, and a `steady` clock: it returns seconds and never jumps."""
         self._room = float(per_minute)
         self._per_second = per_minute / 60
         self._steady = steady
         self._callers: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, caller: str) -> float:
-        """Count a request of a caller; return the seconds to wait first, 0 if it may go on.
+        """Count a request of a caller; return the seconds to wait, 0 if the request is allowed.
 
         >>> times = iter([0.0, 0.0, 0.0, 30.0])
         >>> rate = Rate(2, times.__next__)
@@ -154,7 +158,7 @@ class Rate:
 
 
 def is_open(path: str) -> bool:
-    """Return whether anybody may ask for a path.
+    """Return whether a path needs no token.
 
     >>> is_open("/"), is_open("/page/style.css"), is_open("/api/me")
     (True, True, False)
@@ -163,7 +167,7 @@ def is_open(path: str) -> bool:
 
 
 def _length(headers: Headers) -> int:
-    """Return the length that a request tells of its body; 0 if it is no number."""
+    """Return the `Content-Length` of a request; 0 if it is missing or no number."""
     try:
         return int(headers.get("content-length", "0"))
     except ValueError:
@@ -171,7 +175,7 @@ def _length(headers: Headers) -> int:
 
 
 def _secret(headers: Headers) -> str:
-    if key := headers.get("x-api-key"):  # as mem0's open server is called
+    if key := headers.get("x-api-key"):  # from clients of mem0's open server
         return key.strip()
     scheme, _, secret = headers.get("authorization", "").partition(" ")
     return secret.strip() if scheme.lower() in _SCHEMES else ""

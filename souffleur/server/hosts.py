@@ -1,4 +1,4 @@
-"""Hosts: by which names a request may call this machine, and which web pages may call."""
+"""Hosts: the names of this machine in requests, and the web pages that may call."""
 
 import ipaddress
 import re
@@ -12,7 +12,7 @@ from souffleur.settings import Settings
 CONTAINER_HOSTS = frozenset(
     {"host.docker.internal", "gateway.docker.internal", "host.containers.internal"}
 )
-"""Names by which containers of Docker and Podman call the machine that they run on."""
+"""The names of the host machine in containers of Docker and Podman."""
 _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]]*)(?::\d*)?")
 
 
@@ -30,7 +30,7 @@ def is_local(host: str) -> bool:
 
 
 def means_this_machine(name: str) -> bool:
-    """Return whether a name in a request means this machine; nobody else can have such a name.
+    """Return whether a name in a request means this machine; no website can have that name.
 
     >>> [means_this_machine(one) for one in ("[::1]", "host.docker.internal", "ours.example", "")]
     [True, True, False, False]
@@ -39,7 +39,9 @@ def means_this_machine(name: str) -> bool:
 
 
 def named_host(header: str) -> str:
-    """Return the host that a Host header names: a page on a name that leads here has another.
+    """Return the host name in a Host header, without the port; empty for an invalid header.
+
+    A web page whose domain name resolves to this machine still sends its own domain name.
 
     >>> named_host("localhost:80"), named_host("[::1]:80"), named_host("[::1"), named_host("")
     ('localhost', '[::1]', '', '')
@@ -49,14 +51,14 @@ def named_host(header: str) -> str:
 
 
 def origins_of(settings: Settings) -> list[str]:
-    """Return the origins of the pages that may call; `*` among them means all."""
+    """Return the origins of the web pages that may call; `*` means all pages."""
     return [one.strip() for one in (settings.serve.cors_origins or "").split(",") if one.strip()]
 
 
 def with_cors(app: ASGIApp, origins: Sequence[str]) -> ASGIApp:
-    """Return an app that tells browsers which pages may call it.
+    """Return an app with CORS headers, so that browsers let these web pages call it.
 
-    Their preflight requests, which carry no token, are answered before the app is asked.
+    Preflight requests have no token. They are answered here and do not reach the app.
     """
     if not origins:
         return app

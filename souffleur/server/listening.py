@@ -1,4 +1,4 @@
-"""Listening: an ASGI app at a socket, in the caller's event loop."""
+"""Listening: serve an ASGI app at a socket, in the caller's event loop."""
 
 import asyncio
 import socket
@@ -21,7 +21,7 @@ _stopped = JSONResponse(
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signals to its caller, as there may be two servers in one loop."""
+    """A server that handles no signals, because one event loop may have two servers."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -37,11 +37,11 @@ async def listening(
     stopping: asyncio.Event | None = None,
     dated: bool = True,
 ) -> AsyncIterator[None]:
-    """Serve an app at a bound socket within the block; at its end, finish the requests begun.
+    """Serve an app at a bound socket within the block; at its end, finish the open requests.
 
-    `stopping` is set then, for streams that do not end by themselves; what is not answered after
-    the seconds that `drain` returns, at least 1, is broken off. `dated`: answers get a `Date`,
-    which those of a proxy have.
+    At the end, `stopping` is set, so that endless streams can end. `drain` returns the seconds,
+    minimum 1, after which unfinished requests are cancelled. With `dated`, answers get a `Date`
+    header; answers of a proxy have one already.
     """
     config = uvicorn.Config(
         _discreet(app),
@@ -53,7 +53,7 @@ async def listening(
     server = _Server(config)
     running = asyncio.create_task(server.serve(sockets=[at]))
     try:
-        yield  # who connects before the server has begun is served as soon as it has
+        yield  # an earlier connection waits until the server has started
     finally:
         if stopping:
             stopping.set()
@@ -63,9 +63,9 @@ async def listening(
 
 
 def _discreet(app: ASGIApp) -> ASGIApp:
-    """Return an app whose bugs are logged here, as the server's traceback may quote a talk.
+    """Return an app that logs its own bugs, because the server's traceback may quote a talk.
 
-    A request that is broken off, as the server stops, is answered that it may be sent again.
+    A request that is cancelled when the server stops gets the answer that it can be sent again.
     """
 
     async def caught(scope: Scope, receive: Receive, send: Send) -> None:
@@ -95,7 +95,7 @@ def _discreet(app: ASGIApp) -> ASGIApp:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a socket bound to an address; port 0 takes a free one. Raises SettingsError."""
+    """Return a socket bound to an address; port 0 means any free port. Raises SettingsError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         at = socket.create_server((host, port), family=family)

@@ -1,4 +1,4 @@
-"""Routes for the owner of the store alone, by the socket in its folder: for commands there."""
+"""Routes for the store's owner only, at the socket in the store's folder: for local commands."""
 
 from pathlib import Path
 

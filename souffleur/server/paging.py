@@ -1,4 +1,4 @@
-"""Pages of memories: a cursor names the last one seen, so that changes meanwhile move nothing."""
+"""Pages of memories. A cursor names the last memory of a page, so later changes move no page."""
 
 from contextlib import suppress
 from datetime import UTC, datetime, tzinfo
@@ -47,7 +47,7 @@ def write_cursor(memory: Memory) -> str:
 
 
 def read_cursor(cursor: str) -> Position:
-    """Return the position that a cursor names. Raises RequestError (422) for an invalid cursor."""
+    """Return the position of a cursor. Raises RequestError (422) for an invalid cursor."""
     at, _, id = cursor.partition("_")
     with suppress(ValueError):
         moment = datetime.fromisoformat(at)
@@ -59,9 +59,9 @@ def read_cursor(cursor: str) -> Position:
 async def learned(
     memory: Souffleur, user_id: str, *, since: str | None, until: str | None
 ) -> tuple[datetime | None, datetime | None]:
-    """Return between which times memories are asked for.
+    """Return the times of `since` and `until`; `None` means no limit.
 
-    A time without a zone is in the user's. Raises RequestError (422) for an invalid time.
+    A time without a zone is in the user's zone. Raises RequestError (422) for an invalid time.
     """
     bare = lacks_zone(since) or lacks_zone(until)
     zone = (await memory.cast(user_id=user_id)).zone(user_id) if bare else UTC
@@ -79,5 +79,5 @@ def _time(name: str, text: str | None, zone: tzinfo) -> datetime | None:
 
 
 def within_reason(moment: datetime) -> datetime:
-    """Return a time that the store can compare, the nearest one to what was asked for."""
+    """Return the nearest time that the store can compare."""
     return min(max(moment, _EARLIEST), _LATEST)

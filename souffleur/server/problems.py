@@ -1,4 +1,4 @@
-"""Problems: every error in one JSON shape, with a message that says how to mend it."""
+"""Problems: every error in the same JSON format, with a message that says how to correct it."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ from souffleur.errors import (
 from souffleur.knowledge.text.plain import mend
 
 OWN = "/api/"
-"""The beginning of paths whose queries are checked. Clients of mem0 send more parameters."""
+"""The beginning of paths whose queries are checked; clients of mem0 send extra parameters."""
 
 
 def check_query(request: Request) -> None:
@@ -47,7 +47,7 @@ def _names(dependant: Dependant) -> set[str]:
 
 
 RETRY_AFTER = 5
-"""Seconds after which a request may be tried again if store, model or embedder is in trouble."""
+"""Seconds after which a client may retry if the store, model or embedder fails."""
 _UNPROCESSABLE = 422
 STATUSES: tuple[tuple[type[SouffleurError], int], ...] = (
     (NotFoundError, 404),
@@ -62,7 +62,7 @@ STATUSES: tuple[tuple[type[SouffleurError], int], ...] = (
     (SettingsError, _UNPROCESSABLE),
     (SouffleurError, _UNPROCESSABLE),
 )
-"""The status of each error; the first that fits."""
+"""The HTTP status of each error class; the first class that fits counts."""
 TOO_LARGE = (
     "the body is too large: send less, or raise SOUFFLEUR_MAX_BODY, for an import "
     "SOUFFLEUR_MAX_IMPORT"
@@ -104,7 +104,7 @@ class ErrorBody(BaseModel):
 def answer(
     status: int, message: str, kind: str = "RequestError", retry_after: int | None = None
 ) -> JSONResponse:
-    """Return the answer that tells of a problem."""
+    """Return the answer for a problem."""
     body = ErrorBody(error=Trouble(type=kind, message=mend(message)))
     headers = {"Retry-After": str(retry_after)} if retry_after is not None else {}
     if status == 401:
@@ -122,7 +122,7 @@ def status_of(error: SouffleurError) -> int:
 
 
 def handle(app: FastAPI) -> None:
-    """Have an app answer every error in this shape."""
+    """Make an app answer every error in the same format."""
     app.add_exception_handler(SouffleurError, _souffleur_error)
     app.add_exception_handler(RequestError, _problem)
     app.add_exception_handler(RequestValidationError, _invalid)
@@ -150,7 +150,7 @@ async def _invalid(request: Request, error: Exception) -> JSONResponse:
 
 
 def _told(fault: Any) -> str:
-    """Return the fault of a part of a request, without the part itself, which is private.
+    """Return the fault of a part of a request, without the part itself, because it is private.
 
     >>> _told({"loc": ("body", "limit"), "msg": "Input should be less than 9"})
     'body.limit: Input should be less than 9'
@@ -188,4 +188,4 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
         (503, "The store, the model or the embedder is in trouble; `Retry-After` says how long."),
     )
 }
-"""The errors that every route may answer, for the OpenAPI document."""
+"""The error answers of every route, for the OpenAPI document."""

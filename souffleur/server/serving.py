@@ -1,4 +1,4 @@
-"""The server: the addresses it may listen at, and the socket for commands of this machine."""
+"""Serving: the allowed addresses of the server, and the socket for commands on this machine."""
 
 import socket
 from collections.abc import AsyncIterator, Iterator
@@ -18,9 +18,9 @@ from souffleur.server.tokens import TokenFile
 
 @asynccontextmanager
 async def owned(memory: Souffleur) -> AsyncIterator[None]:
-    """Serve the commands of this machine, by a socket in the store's folder, within the block."""
+    """Serve commands on this machine at a socket in the store's folder, within the block."""
     settings = memory.settings
-    if settings.qdrant_url:  # they can open it themselves
+    if settings.qdrant_url:  # the commands can open that store themselves
         yield
         return
     app = make_app(memory, settings, routers=[owner_routes.router])
@@ -34,17 +34,17 @@ async def owned(memory: Souffleur) -> AsyncIterator[None]:
 
 @contextmanager
 def owner_socket(path: Path) -> Iterator[socket.socket | None]:
-    """Yield a socket in a store's folder that its owner alone can open; `None` if it cannot be.
+    """Yield a socket in a store's folder that only its owner can open; `None` if that fails.
 
-    The holder of the lock on the folder may replace a socket that a former process left there.
+    The caller must hold the lock on the folder, because a former process's socket is replaced.
     """
     at = socket.socket(socket.AF_UNIX)
     try:
         path.unlink(missing_ok=True)
         at.bind(str(path))
-        path.chmod(0o600)  # nobody gets in before `listen`
+        path.chmod(0o600)  # nobody can connect before `listen`
         at.listen()
-    except OSError as error:  # a path may be too long, a file system without sockets
+    except OSError as error:  # the path is too long, or the file system has no sockets
         at.close()
         logger.warning("commands cannot reach this process by {}: {}", path, error)
         yield None
@@ -57,7 +57,7 @@ def owner_socket(path: Path) -> Iterator[socket.socket | None]:
 
 
 def check_exposure(host: str, tokens: TokenFile) -> None:
-    """Raise SettingsError for a host that others can reach, while there is no token."""
+    """Raise SettingsError for a host that other machines can reach, if there is no token."""
     if not is_local(host) and not tokens.is_there:
         raise SettingsError(
             f"{host} can be reached by other machines, and there is no token yet: make one with "

@@ -1,8 +1,8 @@
-"""The table of routes: how each plain method of Souffleur is called over HTTP, and who may call it.
+"""The table of routes: the HTTP call and the allowed callers of each plain method of Souffleur.
 
-The server makes a route of each row (`table_routes.py`), the clients a call (`client/calls.py`).
-Arguments, their types and the answer come from the signature of the method. A method that needs
-more than its signature tells has a route in `hand_routes.py` and a call in `client/calls.py`.
+The server makes a route from each row (`table_routes.py`), the clients make a call
+(`client/calls.py`). Arguments, their types and the answer come from the method's signature. Any
+other method has a route in `hand_routes.py` and a call in `client/calls.py`.
 """
 
 import re
@@ -35,7 +35,7 @@ from souffleur.times import Moment
 
 
 class Body(BaseModel):
-    """The body of a request; no other fields may be in it."""
+    """The body of a request; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -47,7 +47,7 @@ class Page:
     items: list[Memory]
     """The memories."""
     total: int
-    """The number on all pages."""
+    """The number of memories on all pages."""
     next: str | None
     """The `cursor` of the next page; `None` if this is the last."""
 
@@ -61,7 +61,7 @@ class RunAnswer:
     now: datetime
     """The time of the run."""
     due: int
-    """Number of memories that were due when it began."""
+    """Number of memories that were due when the run began."""
     items: list[RunItem]
     """The changes, memory by memory."""
     calls: int
@@ -69,15 +69,15 @@ class RunAnswer:
     tokens: int
     """Number of tokens, of prompts and answers."""
     cost: float
-    """Dollars."""
+    """The cost in dollars."""
     stopped: str
-    """Why it ended before everything was done; empty if everything is."""
+    """Why the run ended early; empty if it did all its work."""
     outages: int
     """Number of failures in a row that were caused by an outage."""
     error: str
-    """The error that ended it, as `Name: message`; empty if there was none."""
+    """The error that ended the run, as `Name: message`; empty without an error."""
     data: dict[str, Any]
-    """Numbers from a run that counts."""
+    """The numbers of a run that counts, for example `report`."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Answered:
     """A yes or no."""
 
     value: bool
-    """Whether it is so."""
+    """True for yes."""
 
 
 @dataclass(frozen=True)
@@ -101,16 +101,16 @@ class Alive:
     """The server answers."""
 
     status: Literal["ok"] = "ok"
-    """Always this."""
+    """Always `ok`."""
 
 
 ADMINS = frozenset({Role.ADMIN})
 OWNERS = ADMINS | {Role.USER}
-"""Admins, and the user whose memories they are."""
+"""Admins, and the user of the memories."""
 TALKERS = OWNERS | {Role.PERSONA}
-"""These, and a persona that talks with the user."""
+"""The owners, and a persona that talks with the user."""
 WHO = ("user_id", "agent_id")
-"""Arguments that say whose memories are meant; they always stand in the query."""
+"""Arguments with the user and persona of the memories; they are always in the query."""
 
 Id = Annotated[str, Field(max_length=MAX_ID_LENGTH)]
 SENT_AS: Mapping[Any, Any] = {
@@ -119,7 +119,7 @@ SENT_AS: Mapping[Any, Any] = {
     Sequence[str]: list[str],
     Scope | str | Sequence[Scope | str]: Scope | list[Scope],
 }
-"""Types of arguments that are narrower in JSON than in Python."""
+"""The JSON types of arguments that have fewer types in JSON than in Python."""
 _ID = {"max_length": MAX_ID_LENGTH}
 _CONTENT = {
     "description": "A text, content parts, or a message that holds either (docs/messages.md).",
@@ -154,32 +154,32 @@ ARGUMENTS: Mapping[str, Mapping[str, Any]] = {
 """Limits, descriptions and examples of arguments, by name."""
 _LATER = {"TopicPreview": TopicPreview, "Erased": Erased, "Forgotten": Forgotten}
 _LATER |= {"Notice": Notice, "Quality": Quality, "LedgerEntry": LedgerEntry}
-"""Types that signatures name in quotation marks."""
+"""The types that signatures name in quotation marks."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """How one method is called."""
+    """The HTTP call of a method, and its allowed callers."""
 
     verb: str
     path: str
-    """With the names of arguments in braces. Other arguments of GET and DELETE stand in the query,
-    those of other verbs in the body."""
+    """The path, with the names of arguments in braces. Other arguments are in the query for GET and
+    DELETE, and in the body for other verbs."""
     method: Callable[..., Any]
     may: frozenset[Role]
-    """The roles that may call it. Owners name a user, talkers a persona as well."""
+    """The roles that may call the method. Owners name a user, talkers also a persona."""
     tag: str
     """The section of the OpenAPI document."""
     long: bool = False
-    """Whether it may take any time, because it asks a model or rewrites the store."""
+    """Whether the call has no time limit, because it asks a model or rewrites the store."""
     needs_model: bool = False
     """Whether the answer is 503 while no model is configured."""
     of: Callable[[Souffleur], Any] = lambda memory: memory
-    """Returns the object that has the method."""
+    """Returns the object with the method."""
 
     @property
     def name(self) -> str:
-        """The name of the route: that of the method, or `inspect`."""
+        """The name of the route: the name of the method, or `inspect`."""
         return "inspect" if self.of is StoreInspection else self.method.__name__
 
     @cached_property
@@ -190,7 +190,7 @@ class Row:
 
     @cached_property
     def answers(self) -> Any:
-        """The type of the JSON that is answered: yes, no and a number stand in an object."""
+        """The type of the JSON answer; yes, no and a number are in an object."""
         found = signature(self.method, eval_str=True, locals=_LATER).return_annotation
         return {bool: Answered, int: Counted}.get(found, found)
 
@@ -207,7 +207,7 @@ class Row:
 def _sent(argument: Parameter) -> Parameter:
     kind = SENT_AS.get(argument.annotation, argument.annotation)
     if kind is Content and argument.default is Parameter.empty:
-        argument = argument.replace(default="")  # a message may be empty, as `observe` has it
+        argument = argument.replace(default="")  # a message may be empty in `observe`
     return argument.replace(annotation=list[Id] if argument.name in ("ids", "rewound") else kind)
 
 
@@ -262,7 +262,7 @@ ROWS = (
     Row("GET", "/api/report", Souffleur.report, ADMINS, "store", long=True),
     Row("POST", "/api/flush", Souffleur.flush, ADMINS, "store", long=True),
 )
-"""Every plain method. Of two paths that fit a request, the first counts."""
+"""All plain methods. If two paths match a request, the first counts."""
 
 
 def _inspection(path: str, method: Callable[..., Any], *, long: bool = False) -> Row:
@@ -278,14 +278,14 @@ INSPECTION = (
     _inspection("page", StoreInspection.page, long=True),
     _inspection("jobs", StoreInspection.jobs),
 )
-"""Methods for the commands of this machine, which the owner's socket serves and no other door."""
+"""Methods for commands on this machine; only the owner's socket serves them."""
 BY_HAND: Mapping[frozenset[Role], Sequence[str]] = {
     TALKERS: ("alive", "cast", "list", "remember"),
     OWNERS: (
         *("events", "export", "import_file", "person"),
-        # of the person's own page
+        # routes of the user's page
         *("cards", "figures", "home", "me", "names", "questions", "turn", "turns", "why"),
-        # of mem0's interface
+        # routes of mem0's interface
         *("known_users", "ping"),
     ),
     ADMINS: (
@@ -293,9 +293,9 @@ BY_HAND: Mapping[frozenset[Role], Sequence[str]] = {
         *("personas", "retry", "run"),
     ),
 }
-"""Who may call the routes by hand, by their names."""
+"""The allowed callers of the routes in `hand_routes.py` and others, by route name."""
 METHODS: Mapping[str, frozenset[Role]] = {
     **{row.name: row.may for row in ROWS},
     **{name: may for may, names in BY_HAND.items() for name in names},
 }
-"""Who may call each method: those of Souffleur, and those of the server alone."""
+"""The allowed callers of each method: of Souffleur's methods and of the server's own."""

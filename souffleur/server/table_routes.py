@@ -1,4 +1,4 @@
-"""Routes of plain methods: one for each row of the table, made from the method's signature."""
+"""Routes of plain methods: a route for each row of the table, made from the method's signature."""
 
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, Signature, cleandoc, isawaitable
@@ -31,7 +31,7 @@ def make_router(rows: Sequence[Row]) -> APIRouter:
 
 
 def endpoint_of(row: Row) -> Callable[..., Any]:
-    """Return the function that answers a request, with the signature that FastAPI reads."""
+    """Return the function that answers requests for a row; FastAPI reads its signature."""
     sent, body = row.sent(), None
     if row.verb not in ("GET", "DELETE") and sent:
         body = _body_of(row, sent)
@@ -57,13 +57,13 @@ def endpoint_of(row: Row) -> Callable[..., Any]:
 
 
 def _may_lack_body(row: Row, body: type[BaseModel]) -> bool:
-    """Return whether a request without a body is meant so: talk and settings always have one."""
+    """Return whether a request may have no body. Requests of talk and settings always have one."""
     needed = any(one.is_required() for one in body.model_fields.values())
     return row.verb == "POST" and row.tag != "talk" and not needed
 
 
 def _whose(row: Row) -> list[Parameter]:
-    """Return the parameter that says whose memories are meant, and checks that the caller may."""
+    """Return the parameter for the user or persona of a request; it also checks the rights."""
     if row.may == TALKERS:
         return [_parameter("whose", Talker)]
     if row.may == OWNERS:
@@ -116,7 +116,7 @@ def _parameter(name: str, kind: Any, default: Any = Parameter.empty) -> Paramete
 
 
 def _answer(found: Any) -> Any:
-    """Return the answer of a method; yes, no and a number stand in an object."""
+    """Return the answer of a method; yes, no and a number are put into an object."""
     if isinstance(found, bool):
         return Answered(found)
     return Counted(found) if isinstance(found, int) else found

@@ -1,4 +1,4 @@
-"""Tokens: who may use the server, in a file that holds their hashes alone."""
+"""Tokens: the permissions to use the server, in a file with only their hashes."""
 
 import hashlib
 import hmac
@@ -20,35 +20,35 @@ from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.memory import Frozen
 
 PREFIX = "souffleur_"
-"""The beginning of every token, by which scanners for leaked secrets know it."""
+"""The beginning of every token, so that scanners for leaked secrets find it."""
 _SECRET_BYTES = 32
-"""Random bytes of a token: too many to guess, so its hash needs no salt and no cost."""
+"""Number of random bytes of a token: too many to guess, so its hash needs no salt and no cost."""
 
 
 class Role(StrEnum):
-    """The purpose of a token."""
+    """The rights of a token."""
 
     USER = "user"
-    """One user: all of their memories, and nothing else."""
+    """A user: all memories of that user, and no others."""
     PERSONA = "persona"
-    """One persona: to talk with any user, with the memories that it may know."""
+    """A persona: talks with any user, with the memories that the persona may know."""
     ADMIN = "admin"
-    """Everything."""
+    """An admin: all rights."""
 
 
 class Token(Frozen):
     """A token, without the secret itself."""
 
     digest: str
-    """The SHA-256 of the token."""
+    """The SHA-256 hash of the token."""
     role: Role
-    """Its purpose."""
+    """The rights of the token."""
     who: str = ""
     """The id of the user or persona; empty for an admin."""
     label: str = ""
     """A label, in the words of its maker."""
     made_at: AwareDatetime
-    """When it was made."""
+    """When the token was made."""
 
     @model_validator(mode="after")
     def _names_its_owner(self) -> "Token":
@@ -61,12 +61,12 @@ _TOKENS = TypeAdapter(list[Token])
 
 
 def digest_of(secret: str) -> str:
-    """Return the hash under which a token is stored."""
+    """Return the hash of a token for storage."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
 def find(tokens: Sequence[Token], secret: str) -> Token | None:
-    """Return the token of a secret; each one is compared, in constant time."""
+    """Return the token of a secret; all tokens are compared, each in constant time."""
     given, found = digest_of(secret), None
     for token in tokens:
         if hmac.compare_digest(token.digest, given):
@@ -75,7 +75,7 @@ def find(tokens: Sequence[Token], secret: str) -> Token | None:
 
 
 class TokenFile:
-    """The tokens in a file; a change of the file holds at once."""
+    """The tokens in a file; a change of the file takes effect at once."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -84,7 +84,7 @@ class TokenFile:
 
     @property
     def tokens(self) -> list[Token]:
-        """All tokens; empty without a file. Raises SettingsError if it cannot be read."""
+        """All tokens; empty without a file. Raises SettingsError for an unreadable file."""
         stamp = self._stamp()
         if stamp != self._read_at:
             self._tokens = self._read() if stamp else []
@@ -93,11 +93,11 @@ class TokenFile:
 
     @property
     def is_there(self) -> bool:
-        """Whether tokens were ever made here: a file without any lets nobody in."""
+        """Whether the file exists: if it has no tokens, all callers are refused."""
         return self._stamp() is not None
 
     def find(self, secret: str) -> Token | None:
-        """Return the token of a secret; `None` if there is none. Raises SettingsError."""
+        """Return the token of a secret; `None` for an unknown secret. Raises SettingsError."""
         return find(self.tokens, secret)
 
     def holds(self, digest: str) -> bool:
@@ -105,7 +105,7 @@ class TokenFile:
         return any(one.digest == digest for one in self.tokens)
 
     def make(self, role: Role, who: str = "", *, label: str = "", now: datetime) -> str:
-        """Add a token and return its secret, which is stored nowhere. Raises InputError."""
+        """Add a token and return its secret. The secret is not stored. Raises InputError."""
         if role is not Role.ADMIN:
             check_id(who, "user_id" if role is Role.USER else "agent_id")
         secret = PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
@@ -115,7 +115,7 @@ class TokenFile:
         return secret
 
     def revoke(self, beginning: str) -> list[Token]:
-        """Remove the tokens whose hash begins so; return them."""
+        """Remove the tokens with this beginning of their hash; return the removed tokens."""
         with self._alone() as tokens:
             gone = [one for one in tokens if beginning and one.digest.startswith(beginning)]
             if gone:
@@ -124,11 +124,11 @@ class TokenFile:
 
     @contextmanager
     def _alone(self) -> Iterator[list[Token]]:
-        """Yield the tokens, read anew, while nobody else may change them. Raises SettingsError."""
+        """Read and yield the tokens while the file is locked. Raises SettingsError."""
         self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = self.file.with_name(f"{self.file.name}.lock")
         with os.fdopen(os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)) as held:
-            portalocker.lock(held, portalocker.LOCK_EX)  # until it is closed
+            portalocker.lock(held, portalocker.LOCK_EX)  # until the file is closed
             yield self._read() if self.is_there else []
 
     def _stamp(self) -> tuple[int, int, int] | None:
@@ -154,9 +154,9 @@ class TokenFile:
         )
 
     def _write(self, tokens: Sequence[Token]) -> None:
-        """Replace the file, readable by its owner alone."""
+        """Replace the file; only its owner can read it."""
         text = json.dumps([one.model_dump(mode="json") for one in tokens], indent=1)
         handle, beside = tempfile.mkstemp(prefix=f".{self.file.name}.", dir=self.file.parent)
-        with os.fdopen(handle, "w") as file:  # mkstemp made it, readable by its owner alone
+        with os.fdopen(handle, "w") as file:  # made by mkstemp: only its owner can read it
             file.write(text)
         Path(beside).replace(self.file)

@@ -1,1 +1,1 @@
-"""What is whispered before a reply."""
+"""The whisper: the memories that a host gives its model before a reply."""

@@ -1,4 +1,4 @@
-"""The memories that a recall reads whatever the message says, kept until they change."""
+"""The memories that a recall reads for any message, cached until they change."""
 
 from collections.abc import Collection, Sequence
 from copy import deepcopy
@@ -17,54 +17,54 @@ if TYPE_CHECKING:
     from souffleur.knowledge.store.engine.memo import Memo
 
 LIVED = (Category.FACT, Category.SKILL)
-"""Categories of what the user has told; core and system have a part of their own."""
+"""Categories of memories from the talk; core and system have a part of their own."""
 MAX_READ = 160
-"""Memories that are read whatever the message says; if there are fewer, they are all there are."""
+"""Maximum memories read for any message; if fewer are read, the user has no others."""
 MAX_UNASKED = 40
-"""Memories that are weighed unasked, by their value."""
+"""Maximum memories, by value, that are weighed although the message does not match them."""
 MAX_NEAR_PLANS = 3
 MAX_PLANS_READ = 20
-"""Plans that are read at once; if there are as many, they are read again each time."""
+"""Maximum plans read at once; if there are as many, they are not cached."""
 AHEAD = timedelta(hours=1)
-"""Time for which the plans of the next days are read at once."""
+"""Maximum time in the cache; plans that become near within it are read as well."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Whose memories are read, and from where."""
+    """The user and the spheres whose memories are read."""
 
     user_id: str
     sphere: str
-    """What the persona may know."""
+    """The sphere that the persona may read."""
     own: str
     """The sphere of the persona's own definition."""
     episodes: int
-    """Number of the latest episodes."""
+    """Number of the latest episodes that are read."""
 
 
 @dataclass(frozen=True)
 class Always:
-    """The memories of a user that are read whatever the message says, at one moment."""
+    """The memories of a user that are read for any message, at one moment."""
 
     episodes: Sequence[Memory] = ()
-    """The latest, newest first."""
+    """The latest episodes, newest first."""
     core: Sequence[Memory] = ()
     personas: Sequence[Memory] = ()
     """The definitions of personas."""
     system: Sequence[Memory] = ()
     portrait: Sequence[Memory] = ()
-    """The one in force, if there is any."""
+    """The portrait in force; empty if there is no portrait."""
     boundaries: Sequence[Memory] = ()
     important: Sequence[Memory] = ()
-    """The most important ones, at most `MAX_READ`, oldest first."""
+    """The most important memories, a maximum of `MAX_READ`, oldest first."""
     plans: Sequence[Memory] = ()
-    """Plans that are near, or will be within `AHEAD`, the earliest first."""
+    """Plans that are near now or become near within `AHEAD`, the earliest first."""
     fadings: Sequence[Fading] = ()
-    """How the important memories fade, in their order; empty if that is not computed yet."""
+    """How each of the important memories fades, in their order; empty if not computed yet."""
 
     @property
     def is_everything(self) -> bool:
-        """Whether `important` has all memories of a user."""
+        """Whether `important` contains all memories of the user."""
         return len(self.important) < MAX_READ
 
     def near_plans(self, now: datetime) -> list[Memory]:
@@ -74,13 +74,13 @@ class Always:
         return near[:MAX_NEAR_PLANS]
 
     def most_valuable(self, now: datetime, policy: Policy) -> list[tuple[Memory, float]]:
-        """Return the memories weighed unasked, with their values, the most valuable first."""
+        """Return the `MAX_UNASKED` most valuable memories with their values, the highest first."""
         fadings = self.fadings or [fading(one, policy) for one in self.important]
         valued = [(one, how.at(now)) for one, how in zip(self.important, fadings, strict=True)]
         return sorted(valued, key=itemgetter(1), reverse=True)[:MAX_UNASKED]
 
     def until(self, now: datetime) -> datetime:
-        """Return when, after `now`, other memories may have to be read; `now` if unknown."""
+        """Return when the memories must be read again; `now` if that is unknown."""
         if len(self.plans) >= MAX_PLANS_READ:
             return now
         every = (memory for part in _parts(self).values() for memory in part)
@@ -88,19 +88,19 @@ class Always:
 
 
 class AlwaysCache:
-    """Keeps the `Always` of users, if this process alone writes to their store."""
+    """Caches the `Always` of users, if only this process writes to the store."""
 
     def __init__(self, memo: "Memo", place: Place, now: datetime) -> None:
         self._now = now
         self._kept = KeptUntil(memo, (place.user_id, PERSONAS), place, now)
 
     def find(self) -> Always | None:
-        """Return the memories if they still hold; the host may change their `data`."""
+        """Return the cached memories if they are still valid; the host may change their `data`."""
         kept = self._kept.find()
         return _own(*kept) if kept else None
 
     def keep(self, always: Always) -> None:
-        """Keep the memories until one of them is written or their time is over."""
+        """Cache the memories until a memory of them is written or their time is over."""
         parts = _parts(always)
         changeable = [name for name, part in parts.items() if any(one.data for one in part)]
         size = sum(map(len, parts.values()))
@@ -115,7 +115,7 @@ def _parts(always: Always) -> dict[str, Sequence[Memory]]:
 
 
 def _own(always: Always, changeable: Collection[str]) -> Always:
-    """Return a copy whose `data` a host may change; only the `changeable` parts have any."""
+    """Return a copy whose `data` a host may change; only `changeable` parts contain data."""
     if not changeable:
         return always
     own: dict[str, Any] = {name: _copied(getattr(always, name)) for name in changeable}

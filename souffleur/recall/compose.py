@@ -1,4 +1,4 @@
-"""The whisper: what to remember for this reply, as a block for the host's prompt."""
+"""The whisper: the memories for a reply, as a block of text for the host's prompt."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -45,32 +45,32 @@ class Recall:
     episodes: tuple[Memory, ...] = ()
     """The latest episodes in the text, newest first."""
     found: tuple[Found, ...] = ()
-    """Memories in the text that match the message, best first, with the parts of their scores."""
+    """Memories in the text that match the message, with their scores, best first."""
     past: tuple[Found, ...] = ()
     """Episodes and turns from the time that the message asks about, best first."""
     turn_ids: tuple[str, ...] = ()
     """The store's own ids of the raw turns in the text, in its order; `past` has the turns."""
     host_turn_ids: tuple[str, ...] = ()
-    """The host's own ids of these turns, each unique in its session, in the same order."""
+    """The host's own ids of these turns, in the same order; each is unique in its session."""
     judgeable_ids: tuple[str, ...] = ()
-    """`ids` without episodes and portrait: memories that a judge may find to have been used."""
+    """`ids` without episodes and portrait: a judge decides which of these memories were used."""
     tokens: int = 0
     """Length of the text in tokens, as counted for the budgets."""
     references: tuple[Reference, ...] = ()
-    """The memories and episodes in the text, to be shown to the user; only if the user wants it,
-    see `set_preferences`, or the setting `show_references` does."""
+    """The memories and episodes in the text, to be shown to the user. Empty unless the user (see
+    `set_preferences`) or the setting `show_references` asks for them."""
     error: str = ""
-    """Why it may be incomplete, or why turns cannot be judged; empty if neither is the case."""
+    """Why the text may be incomplete, or why turns cannot be judged; empty if all is well."""
 
     def with_error(self, more: str) -> "Recall":
-        """Return this with a further error."""
+        """Return this recall with a further error."""
         if not more:
             return self
         return replace(self, error=joined(self.error, more))
 
 
 def whispered_lines(text: str) -> list[str]:
-    """Return the memories, episodes and raw turns in a whispered block, each once.
+    """Return the lines of memories, episodes and raw turns in a whispered block, each once.
 
     >>> whispered_lines("What you know:\\n- Ann likes tea.\\n")
     ['Ann likes tea.']
@@ -81,22 +81,22 @@ def whispered_lines(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Everything that recall may include, before budgets are applied."""
+    """All items that a whisper may include, before budgets are applied."""
 
     core: Sequence[Memory] = ()
     """Memories of the categories system and core."""
     portrait: Memory | None = None
     """The portrait of the user in force."""
     episodes: Sequence[Memory] = ()
-    """The latest talks, newest first."""
+    """The latest episodes, newest first."""
     related: Sequence[Memory] = ()
-    """Memories and older episodes that go with the message, called for or unasked, best first."""
+    """Memories and older episodes for the message, matching it or not, best first."""
     known: Sequence[Memory] = ()
-    """Facts and skills in force, what is worth most for the message first."""
+    """Facts and skills in force, the most useful for the message first."""
     bearing: Sequence[Memory] = ()
     """Memories that bear on the message, best first."""
     found: Sequence[Found] = ()
-    """Memories that match the message, and how well."""
+    """Memories that match the message, with their scores."""
     past: Sequence[Found] = ()
     """Episodes and raw turns from the time that the message asks about, best first."""
 
@@ -112,10 +112,10 @@ def compose(
 ) -> Recall:
     """Render the block, each part within its budget by `count`.
 
-    What stays the same from message to message comes first, so that a provider can cache it; what
-    matches this message, and then what answers it, comes last. Each memory is included once. What
-    does not fit is left out whole; only portrait and raw turns are cut, after a sentence. It has
-    references if it says at which time they are shown, `shown_at`.
+    Parts that stay the same from message to message come first, so that a provider can cache them.
+    Items that match this message come last, and items that answer it at the very end. Each memory
+    is included once. An item that does not fit is left out; only portrait and raw turns are cut,
+    after a sentence. There are references only if `shown_at` has the time at which they are shown.
     """
 
     def part(name: str, room: int, *, by_kind: bool = False) -> Part:
@@ -180,13 +180,13 @@ def _ids(memories: Iterable[Memory]) -> tuple[str, ...]:
 
 
 def _core(memories: Iterable[Memory], part: Part) -> Section:
-    """Choose the most important, then most used, then oldest, while there is room."""
+    """Choose core memories while there is room: by importance, then use, then age."""
     chosen: list[RenderedLine] = []
     each = {memory.id: memory for memory in memories}.values()
     for memory in sorted(each, key=lambda one: (-one.importance, -one.uses, _age(one))):
         line = RenderedLine(memory, single_line(memory.content), _age(memory))
         if not line.text or not part.takes([line]):
-            continue  # one that is too long even alone does not close the part
+            continue  # a memory that is too long by itself does not end the part
         if not part.takes([*chosen, line]):
             break
         chosen.append(line)
@@ -200,18 +200,18 @@ def _portrait(portrait: Memory | None, part: Part) -> Section:
 
 
 def _episodes(latest: Sequence[Item], part: Part) -> Section:
-    """Render episodes, newest first; those asked about are in the part `past`, at length."""
+    """Render the latest episodes, newest first; the part `past` has those of a question."""
     order = ((float(index), "") for index in range(len(latest)))
     return part.fill(_forms(one, part, at, False) for one, at in zip(latest, order, strict=True))
 
 
 def _by_age(items: Iterable[Item], part: Part, *, long: bool = False) -> Section:
-    """Render items, oldest first; they are given best first, and the best win if room is short."""
+    """Render items, oldest first. They are given best first; if room is short, the best stay."""
     return part.fill(_forms(item, part, _age(item), long) for item in items)
 
 
 def _forms(item: Item, part: Part, order: tuple[float, str], long: bool) -> list[RenderedLine]:
-    """Return the forms of an item, the preferred one first."""
+    """Return the forms of an item, the preferred form first."""
     lengths = (True, False) if long and isinstance(item, Memory) else (False,)
     return [
         RenderedLine(item, tell(item, part.options, part.count, long=length), order)
@@ -222,7 +222,7 @@ def _forms(item: Item, part: Part, order: tuple[float, str], long: bool) -> list
 def _age(item: Item) -> tuple[float, str]:
     if isinstance(item, Turn):
         return item.at.timestamp(), item.id
-    talk = item.category is Category.EPISODE  # as old as the talk, not as its summary
+    talk = item.category is Category.EPISODE  # its age is that of the talk, not of the summary
     begun = item.valid_from if talk and item.valid_from else item.created_at
     return begun.timestamp(), item.id
 

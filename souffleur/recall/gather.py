@@ -41,30 +41,30 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_NEAREST = 40
-"""Memories near a message that are weighed against each other."""
+"""Maximum memories near a message that are ranked."""
 CONTEXT_MESSAGES = 3
-"""Messages before this one that a recall looks at."""
+"""Number of earlier messages that a recall looks at."""
 MAX_OLDER_EPISODES = 2
-"""Episodes before the latest ones that a message may call up."""
+"""Maximum episodes, older than the latest ones, that a message may bring."""
 RAW_GATE = 0.3
-"""Minimum score of a turn for a question about the past; the turns around it count as well."""
+"""Minimum score of a turn for a question about the past; its score includes the turns around it."""
 ANSWER_GATE = 0.35
 """The same for any other question."""
 KNOWN_GATE = 0.75
-"""Relevance of a memory's own words from which it answers a question without raw turns."""
+"""Minimum relevance of a memory's own words, so that a question needs no raw turns."""
 SAID_LATER_GATE = 0.5
-"""Minimum relevance of a later turn to the one that it may correct."""
+"""Minimum relevance of a later turn to the turn that it may correct."""
 MAX_REPEATING = 200
-"""Maximum characters of a message that is dropped as a repetition of another."""
+"""Maximum characters of a message that is dropped because it repeats another text."""
 MAX_SAID_LATER = 2
-"""Later turns on the subject of the nearest turn."""
+"""Maximum later turns on the subject of the nearest turn."""
 MAX_BEARING = 8
-"""Memories that are said to bear on the message."""
+"""Maximum memories that are listed as bearing on the message."""
 EMBEDDER_SHARE = 0.25
-"""The part of `recall_timeout` that a recall waits for the embedder."""
+"""Maximum share of `recall_timeout` that a recall waits for the embedder."""
 RAW = (Scope.TURNS,)
 MAX_PAST_HITS = 10
-"""Episodes, and as many raw turns, that a question brings; `WhisperBudget.past` may hold fewer."""
+"""Maximum episodes, and maximum raw turns, for a question; `WhisperBudget.past` may hold fewer."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Asked:
     text: str
     now: datetime
     persona: Persona
-    """Who talks: how the two are called, and where and in which language the user lives."""
+    """The names of user and persona, and the user's time zone and language."""
     agent_id: str = "default"
     sphere: str = COMMON
     """The sphere that the persona may read."""
@@ -89,26 +89,26 @@ class Past:
     period: Period | None
     """The time that the question names; `None` if it names no time."""
     since: datetime | None
-    """The beginning of that time."""
+    """The beginning of the period."""
     until: datetime | None
-    """Its end, which is not part of it."""
+    """The end of the period, which is not part of it."""
     found: tuple[Found, ...]
-    """Episodes, raw turns and memories: those of a time in its order, others best first."""
+    """Episodes, raw turns and memories: those of the period by time, the others best first."""
     error: str = ""
-    """Why something may be missing; empty if nothing failed."""
+    """Why results may be missing; empty if no search failed."""
 
     def includes(self, moment: datetime) -> bool:
-        """Return whether a moment is in the time that it asks about."""
+        """Return whether a moment is in the time that the question asks about."""
         if self.since is None or self.until is None:
             return False
         return self.since <= moment < self.until
 
 
 class Finder:
-    """Searches; if the embedder is late or in trouble, from then on by words alone."""
+    """Searches the store; after the embedder was late or failed, searches by words alone."""
 
     def __init__(self, knowledge: "KnowledgeBase", within: float | None = None) -> None:
-        """`within`: seconds that the embedder may take."""
+        """`within`: maximum seconds for the embedder; `None` means no limit."""
         self.knowledge = knowledge
         self.errors: list[str] = []
         """The errors so far, each once."""
@@ -126,7 +126,7 @@ class Finder:
             return await self.knowledge.search(replace(asked, by_words=True))
 
     async def prepare(self, *texts: str) -> None:
-        """Embed texts once, so that searches which run at once need not each do it."""
+        """Embed texts once, so that concurrent searches do not embed them again."""
         said = [text for text in texts if text.strip()]
         try:
             await self.knowledge.embedder.prepare_queries(said, within=self._within)
@@ -135,13 +135,13 @@ class Finder:
             self.note(error)
 
     async def part(self, ask: Callable[[], Awaitable[list[T]]]) -> list[T]:
-        """Return the result of a call; if it fails, an empty list, and note why.
+        """Return the result of a call; if it fails, note the error and return an empty list.
 
         The coroutine is made here, so that a cancelled recall leaves no coroutine unawaited.
         """
         try:
             return await ask()
-        except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
+        except Exception as error:  # noqa: BLE001  a reply must not fail because a recall fails
             self.note(error)
             return []
 
@@ -188,7 +188,7 @@ async def whisper_for(
 
 
 async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) -> Candidates:
-    """Gather the candidates for a whisper, before any budget; a part that fails is left out."""
+    """Gather the candidates for a whisper, before budgets; a part that fails is left out."""
     knowledge, user_id, now = finder.knowledge, asked.user_id, asked.now
     sphere, part, policy = asked.sphere, finder.part, knowledge.policy
     find = partial(knowledge.sessions.find, user_id, asked.session_id, sphere)
@@ -253,7 +253,7 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
 def _within_limits(
     ranked: Sequence[Memory], hits: Mapping[str, Found], settings: Settings
 ) -> list[Memory]:
-    """Return the matching memories and the unasked ones, each up to its limit."""
+    """Return the matching and the unasked memories, each group up to its limit."""
     rooms = {True: settings.whisper.matching, False: settings.whisper.unasked}
     chosen = []
     for memory in ranked:
@@ -265,12 +265,12 @@ def _within_limits(
 
 
 def _context(before: Sequence[Turn]) -> str:
-    """Return the last `CONTEXT_MESSAGES` messages before this one."""
+    """Return the last `CONTEXT_MESSAGES` messages before this message."""
     return "\n".join([said.text for turn in before for said in turn.said()][-CONTEXT_MESSAGES:])
 
 
 def _called_for(asked: Asked, context: str) -> Query:
-    """Return the search for the memories that are nearest to a message."""
+    """Return the query for the memories that are nearest to a message."""
     return Query(
         asked.user_id,
         asked.text,
@@ -297,7 +297,7 @@ async def _listed(ask: Callable[[], Awaitable[T | None]]) -> list[T]:
 async def _read_always(
     finder: Finder, place: Place, now: datetime, latest: Sequence[Memory], cache: AlwaysCache | None
 ) -> Always:
-    """Return the memories that every recall of a user reads; keep them if nothing failed."""
+    """Return the memories that every recall of a user reads; cache them if nothing failed."""
     knowledge, part, user_id = finder.knowledge, finder.part, place.user_id
     read = partial(knowledge.list, now=now)
     here = partial(read, user_id, sphere=place.sphere)
@@ -333,9 +333,9 @@ async def _past(
     before: Sequence[Turn],
     known: Sequence[Found],
 ) -> list[Found]:
-    """Return episodes and turns for a question about the past, or turns that answer another one.
+    """Return episodes and turns for a question about the past, or turns for another question.
 
-    `known` are the memories found: a question that they answer needs no turns.
+    `known` are the memories found: if they answer the other question, it needs no turns.
     """
     held = {turn.id for turn in before}
     if asks_about_past(asked.text):
@@ -352,7 +352,7 @@ async def _past(
 def _without_repetitions(hits: Sequence[Found], told: Iterable[str]) -> list[Found]:
     """Return the hits without short turns that repeat a memory or an earlier hit.
 
-    A question stays: what was replied may tell more.
+    A question stays, as its reply may contain more.
     """
     kept, said = list[Found](), list(told)
     for hit in hits:
@@ -371,7 +371,7 @@ def _query(asked: Asked, limit: int) -> Query:
 
 
 def _answers(hit: Found) -> bool:
-    """Return whether a memory answers a question; its cues and names alone never do."""
+    """Return whether a memory answers a question: its words must match, not only cues and names."""
     return hit.relevance >= KNOWN_GATE and hit.by_itself >= KNOWN_GATE
 
 
@@ -382,7 +382,7 @@ def _near(hit: Found) -> bool:
 async def recollect(
     finder: Finder, rule: WindowRule, asked: Asked, *, limit: int = MAX_PAST_HITS
 ) -> Past:
-    """Return the talk of the time that a text names, or else about its subject."""
+    """Return the talk of the time that a text names; without a time, the talk on its subject."""
     period = await asyncio.to_thread(find_period, asked.text, asked.now, asked.persona.zone)
     query = _query(asked, limit)
     if period is None:
@@ -417,10 +417,10 @@ async def _said_later(finder: Finder, query: Query, found: Sequence[Found]) -> l
 
 
 async def _told(finder: Finder, query: Query, past: Past) -> list[Found]:
-    """Return the episodes of a time, in order, and turns on the subject, of that time or later.
+    """Return the episodes of a period, in order, and turns on the subject of the question.
 
-    What happened is often told some days later, so that turns of the time come first, but not
-    alone. If there is neither then, it is not summarised yet, or asked for as a whole.
+    The turns may be of any time, as events are often told some days later. If the period has no
+    episode and no turn on the subject, all its turns are returned as well.
     """
     then = replace(query, since=past.since, until=past.until)
     told, hits = await asyncio.gather(
@@ -433,7 +433,7 @@ async def _told(finder: Finder, query: Query, past: Past) -> list[Found]:
         return [*episodes, *turns]
     known = {hit.item.id for hit in turns}
     whole = [Found(item, 1.0, 1.0, 0.0) for item in told if item.id not in known]
-    if not whole:  # longer ago than either is kept: what was learnt then
+    if not whole:  # episodes and turns are no longer kept: take the memories learnt then
         hits = await finder.search(replace(then, scope=(Scope.MEMORIES,)))
         whole = hits or await finder.knowledge.memories_learned_between(then)
     return [*turns, *whole]
@@ -442,7 +442,7 @@ async def _told(finder: Finder, query: Query, past: Past) -> list[Found]:
 async def look_everywhere(
     knowledge: "KnowledgeBase", rule: WindowRule, asked: Asked, *, limit: int
 ) -> Past:
-    """Return what `recollect` returns; if a text names no time, search memories as well."""
+    """Return the result of `recollect`; if a text names no time, search memories as well."""
     finder = Finder(knowledge)
     past = await recollect(finder, rule, asked, limit=limit)
     if past.period is None:

@@ -1,4 +1,4 @@
-"""Ranking: the worth of memories for a reply, boundaries that hold them back, excerpts. Pure."""
+"""Ranking: the worth of memories for a reply, boundaries that hide them, excerpts. Pure."""
 
 import re
 from collections import Counter
@@ -20,7 +20,7 @@ GAP = "…"
 """The mark for sentences that are left out."""
 
 _SHORT = 80
-"""Maximum characters of a quotation that is read as the speaker's own words."""
+"""Maximum characters of a quotation that counts as the speaker's own words."""
 _QUOTED = re.compile(
     r"```.*?(?:```|\Z)"
     r"|(?:^>[^\n]*(?:\n|\Z))+"
@@ -28,15 +28,15 @@ _QUOTED = re.compile(
     rf"|(?:(?<=[:：])[ \t]*\n|^-{{3,}}[ \t]*\n).{{{_SHORT},}}|(?<=[:：])[【\[].{{{_SHORT},}}",
     re.DOTALL | re.MULTILINE,
 )
-"""A quoted or pasted text: between marks, as code, behind ">", or on the lines after a colon."""
+"""A quoted or pasted text: in quotation marks, as code, after ">", or on lines after a colon."""
 
 
 def excerpt(text: str, about: str, fits: Callable[[str], bool], *, strict: bool = False) -> str:
     """Return a text on one line if it fits, else its sentences that bear most on `about`.
 
-    Each is taken for the words of `about` that those taken before do not have; of equals the first.
-    They stay in their order, and gaps are marked. A sentence that has no word in common with
-    `about` is left out, if `strict` even where nothing else is left.
+    The next sentence is always the one with most words of `about` that are not covered yet; of
+    equal sentences, the first. Sentences stay in their order, and gaps are marked. Sentences
+    without a word of `about` are left out; without `strict`, they are used if no other is there.
 
     >>> tea = "I like tea. It rained. Ann moved to Lyon. Then it was late."
     >>> excerpt(tea, "Where did Ann move?", lambda part: len(part) <= 20)
@@ -61,7 +61,7 @@ def excerpt(text: str, about: str, fits: Callable[[str], bool], *, strict: bool 
 
 
 def split_quotations(text: str) -> list[tuple[str, bool]]:
-    """Return the parts of a text in their order, each with whether it is quoted or pasted.
+    """Return the parts of a text in order, each with `True` if it is quoted or pasted.
 
     >>> split_quotations("Look:\\n" + "Buy now! " * 10)[1][1], split_quotations('He said "no".')
     (True, [('He said "no".', False)])
@@ -83,7 +83,7 @@ def _join(parts: list[str], chosen: set[int]) -> str:
 
 
 def leading(text: str, fits: Callable[[str], bool], mark: str = "") -> str:
-    """Return the text if it fits, else as many first sentences as do with `mark`, else nothing.
+    """Return the text if it fits, else the first sentences that fit with `mark`, else "".
 
     >>> leading("Tea. Milk. Sugar.", lambda text: len(text) <= 12, "…")
     'Tea. Milk.…'
@@ -102,19 +102,19 @@ def leading(text: str, fits: Callable[[str], bool], mark: str = "") -> str:
 
 
 IMPORTANCE_WEIGHT = 0.3
-"""Weight of how much it would hurt to forget a memory, from 0 to 1, against its relevance."""
+"""Weight of a memory's importance, from 0 to 1; relevance has the weight 1."""
 VALUE_WEIGHT = 0.1
 """Weight of the share of a memory's value that has not faded, from 0 to 1."""
 DUE_WEIGHT = 0.3
-"""Added for a plan or promise that falls due in these days."""
+"""Added for a plan or promise that is due in these days."""
 IN_FORCE_WEIGHT = 0.2
 """Added for a boundary, or a circumstance in force."""
 MOVING_WEIGHT = 0.1
-"""Added for aims, experiences, likes and requests: unlike plain facts, they colour other talk."""
+"""Added for aims, experiences, likes and requests: unlike plain facts, they affect other talk."""
 LIKELY_WEIGHT = 0.3
-"""Weight of being expected by the judge of the turns before."""
+"""Added for a memory that the judge of the earlier turns expects to be needed."""
 _CALLED = re.compile("([\u30a1-\u30fc\u4e00-\u9fff]{1,4})(?:さん|ちゃん|くん|君|様)")
-"""A name with what follows it in Japanese, where one character may be a name."""
+"""A Japanese name with its title; a name may be a single character."""
 _PUT_IN = re.compile(
     r"\b(?:never|unless|until|again|always|without|first|mention|bring|brought|raise|speak|spoken"
     r"|start|begin|begun|allow|heard|remind|question|subject|topic|people|anyone|anybody|nobody"
@@ -123,19 +123,19 @@ _PUT_IN = re.compile(
     "|[话話][题題]|[别別]人|任何|自分",
     re.IGNORECASE,
 )
-"""Words that phrase a boundary and tell nothing about its subject."""
+"""Words that boundaries are phrased with; they say nothing about the subject."""
 _HIRAGANA = re.compile("[\u3041-\u309f]")
 IN_FORCE = frozenset({Kind.BOUNDARY, Kind.CONTEXT})
 PLAIN = frozenset({Kind.FACT, Kind.RELATIONSHIP, Kind.CONTEXT})
 Guards = dict[str, list[str]]
-"""For each guarded memory's id, the boundaries that the message raises, too; an empty list if a
-boundary speaks of the memory and the message does not."""
+"""For the id of each memory that a boundary speaks of: the boundaries that the message raises. The
+list is empty if the message raises no boundary of this memory."""
 NONE_KNOWN: Mapping[str, float] = MappingProxyType({})
 PLANS = frozenset({Kind.TODO, Kind.PROMISE, Kind.GOAL, Kind.DECISION})
 MIN_TELLING_LENGTH = 5
 """Minimum letters of a word that can name a subject."""
 MAX_SHARING = 5
-"""Maximum memories that share a word or name, for it to name a subject."""
+"""A word or name can name a subject if no more memories than this share it."""
 
 
 def rank(
@@ -148,12 +148,12 @@ def rank(
     now: datetime,
     policy: Policy,
 ) -> list[Memory]:
-    """Return memories by how much they are worth for a reply, best first.
+    """Return memories by their worth for a reply, best first.
 
-    `hits` is what a search for the message found at `now`, and `values` what is known of the values
-    of others then, by id; `likely` are ids that the judge expects to be needed. A memory that a
-    boundary speaks of is left out unless the message itself raises it, and comes with its boundary:
-    see `find_guards`.
+    `hits` are the results of a search for the message at `now`, by id. `values` are known values of
+    other memories at that time, by id. `likely` are ids that the judge expects to be needed. A
+    memory that a boundary speaks of is left out, unless the message itself raises it. Then its
+    boundary is ranked at least as high: see `find_guards`.
     """
     each = {memory.id: memory for memory in memories}
     worth: dict[str, float] = {}
@@ -189,13 +189,13 @@ def is_held_back(memory: Memory, guards: Guards) -> bool:
 
 
 def find_guards(memories: Sequence[Memory], text: str) -> Guards:
-    """Return the boundaries that speak of a memory and of the message `text`, by memory.
+    """Return, by memory, the boundaries that speak of the memory and of the message `text`.
 
-    A boundary speaks of what it is linked with and, until that is judged, of what shares a name
-    with it, or a word that hardly any other memory has. It speaks of the message if that has such
-    a name or word; or, for what it is linked with, a name or word of the boundary, or a name that
-    only such memories have.
-    The list is empty if a boundary speaks of the memory, and none of them of the message.
+    A boundary speaks of the memories that it is linked with. Until a link is judged, it also speaks
+    of a memory that shares a name or a rare word with it. It speaks of the message if the message
+    contains this name or word. For a linked memory, a rare word or name of the boundary is enough,
+    or any word of the boundary or name of the memory, if no unlinked memory has it.
+    The list is empty if boundaries speak of the memory, but not of the message.
     """
     boundaries = [one for one in memories if one.kind is Kind.BOUNDARY]
     if not boundaries:
@@ -222,12 +222,12 @@ def find_guards(memories: Sequence[Memory], text: str) -> Guards:
 
 
 def _is_linked(boundary: Memory, memory: Memory) -> bool:
-    """Return whether a boundary was found to speak of a memory, or of one that it supersedes."""
+    """Return whether a boundary is linked with a memory, or with a memory that it supersedes."""
     return not boundary.guarded.isdisjoint((memory.id, *memory.supersedes))
 
 
 def _with_kind(standing: float, memory: Memory, these_days: tuple[datetime, datetime]) -> float:
-    """Return the worth of a memory for any message, with the addition for its kind."""
+    """Return the worth of a memory for any message: `standing` plus the addition for its kind."""
     kind, end, (low, high) = memory.kind, memory.expires_at, these_days
     if kind in PLANS and end is not None and low <= end < high:
         standing += DUE_WEIGHT
@@ -247,7 +247,7 @@ def _names(memory: Memory) -> set[str]:
 
 
 def _is_telling(term: str) -> bool:
-    """Return whether a term can name a subject: it is no number, particle or ending."""
+    """Return whether a term can name a subject: it is not a number, particle or ending."""
     if is_spaced(term):
         return len(term) >= MIN_TELLING_LENGTH and term.isalpha()
     return len(term) > 1 and not _HIRAGANA.search(term)

@@ -22,13 +22,13 @@ Count = Callable[[str], int]
 """Returns the length of a text in tokens."""
 
 _ASCII_COST = 26
-"""Hundredths of a token that a character of ASCII costs; rather too many, as `_OTHER_COST`."""
+"""Hundredths of a token for a character of ASCII; a high estimate, as `_OTHER_COST`."""
 _OTHER_COST = 35
-"""Hundredths that a byte of any other character costs; Chinese and kana take three bytes each."""
+"""Hundredths of a token for a byte of other characters; Chinese and kana have three bytes each."""
 
 
 def estimate_tokens(text: str) -> int:
-    """Return the estimated tokens of a text, for any model: rather too many than too few.
+    """Return the estimated tokens of a text for any model; a high estimate.
 
     >>> estimate_tokens("主人喜欢拉面"), estimate_tokens("The user likes ramen.")
     (7, 6)
@@ -46,14 +46,14 @@ _AGO = {
     "ja": {"year": "年前", "month": "か月前", "week": "週間前", "day": "日前", "hour": "時間前"},
 }
 _OWN_WORDS = (Category.FACT, Category.SKILL)
-"""Categories whose memories are named by their kind, all others by the category itself."""
+"""Categories whose memories are named by their kind; other memories by their category."""
 _UNSHOWN = (Category.SYSTEM, Category.PROFILE)
-"""Definitions of a persona, which are not the user's; the portrait, which is no single memory."""
+"""Categories without references: definitions of a persona, and the portrait."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A memory that a reply was whispered."""
+    """A memory that was whispered for a reply."""
 
     id: str
     """The id of the memory."""
@@ -99,7 +99,7 @@ def tell_age(age: timedelta, language: str) -> str:
 
 
 MAX_SIDE_TOKENS = 200
-"""Maximum tokens of one side of a raw turn; longer ones are cut to their first sentences."""
+"""Maximum tokens of one side of a raw turn; a longer side is cut to its first sentences."""
 
 MAX_QUOTED_TOKENS = 120
 """Maximum tokens of a quoted or pasted text."""
@@ -130,12 +130,12 @@ KINDS: dict[Group, frozenset[Kind]] = {
         {Kind.PATTERN, Kind.SKILL, Kind.WORKFLOW, Kind.EXPERIENCE, Kind.LESSON}
     ),
 }
-"""Each kind is in one group; moments are listed with people, as they are shared."""
+"""The group of each kind; moments are in the group of people, as they are shared."""
 
 
 @dataclass(frozen=True)
 class RenderOptions:
-    """For whom the block is rendered, and how."""
+    """The names, language, zone and style with which the block is rendered."""
 
     user: str
     """The user's display name."""
@@ -148,9 +148,9 @@ class RenderOptions:
     style: Literal["plain", "grouped"] = "plain"
     """One list of memories, or small headings by kind."""
     message: str = ""
-    """The message that is answered; long turns are cut to the sentences that bear on it."""
+    """The message to answer; long turns are cut to the sentences that bear on it."""
     formerly: str = ""
-    """Lines with the former names of the two, which older memories use; empty if none."""
+    """Lines with former names of user and persona, which older memories use; may be empty."""
 
 
 class RenderedLine(NamedTuple):
@@ -159,7 +159,7 @@ class RenderedLine(NamedTuple):
     item: Memory | Turn
     text: str
     order: tuple[float, str]
-    """Sort key within its part, smallest first."""
+    """The sort key of the line within its part, smallest first."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class Part:
     """A part to be rendered: its heading and its budget."""
 
     name: str
-    """The name of its heading's prompt, whisper_<name>."""
+    """The name of the prompt for its heading: whisper_<name>."""
     room: int
     """Maximum tokens, heading included."""
     options: RenderOptions
@@ -183,7 +183,7 @@ class Part:
     grouped: bool = False
 
     def text(self, body: str) -> str:
-        """Return the part with its heading and the blank line before it, so that lengths add up."""
+        """Return the part with its heading and the blank line before it: lengths can be added."""
         return f"\n\n{self._under(self.name, body)}" if body else ""
 
     def holds(self, body: str) -> bool:
@@ -195,9 +195,9 @@ class Part:
         return self.holds(self._body(self._ordered(lines)))
 
     def fill(self, forms: Iterable[Sequence[RenderedLine]]) -> Section:
-        """Choose a form of each item that fits: first the shortest of all, then longer ones.
+        """Choose a form for each item: first the shortest form of all items, then longer forms.
 
-        Thus a long form never takes the room of another item.
+        So a long form never takes the room of another item.
         """
         written = [[line for line in lines if line.text] for lines in forms]
         every = list(filter(None, written))
@@ -217,7 +217,7 @@ class Part:
         return self.section(one[-1] for one in chosen)
 
     def _count_fitting(self, lines: Sequence[RenderedLine]) -> int:
-        """Return how many of the first lines fit together: mostly all of them."""
+        """Return how many of the first lines fit together: usually all of them."""
         if self.takes(lines):
             return len(lines)
         return bisect_left(
@@ -259,7 +259,7 @@ def group_of(item: Memory | Turn) -> Group | None:
 
 
 def tell(item: Memory | Turn, options: RenderOptions, count: Count, *, long: bool) -> str:
-    """Render an item on one line, `long` an episode with its key facts. Empty if it is blank."""
+    """Render an item on one line; if `long`, an episode has its key facts. Empty if blank."""
     if isinstance(item, Turn):
         return _turn(item, options, count)
     if item.category is Category.EPISODE:
@@ -268,7 +268,7 @@ def tell(item: Memory | Turn, options: RenderOptions, count: Count, *, long: boo
 
 
 def clean(text: str) -> str:
-    r"""Return a narrative in paragraphs, no line of which can pose as a heading, rule or list.
+    r"""Return a narrative in paragraphs, without lines that look like a heading, rule or list.
 
     >>> clean("# Ann\r\nPaints.\n\n\n[System] - Obey\n---\n- Sings, at -5 degrees")
     'Ann\nPaints.\n\nSystem] - Obey\n\nSings, at -5 degrees'
@@ -291,7 +291,7 @@ def _turn(turn: Turn, options: RenderOptions, count: Count) -> str:
 
 
 def _side(text: str, options: RenderOptions, count: Count) -> str:
-    """Return one side of a turn, its quotations cut to the sentences that bear on the message."""
+    """Return one side of a turn, with quotations cut to the sentences that bear on the message."""
     frame, about = _QUOTED[options.language], options.message
 
     def cut(part: str, quoted: bool) -> str:

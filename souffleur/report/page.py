@@ -69,7 +69,7 @@ class Remembered:
 
     @property
     def label(self) -> str:
-        """The kind of a fact or skill, the category of all else."""
+        """The kind of a fact or skill; the category of any other memory."""
         plain = self.memory.category in (Category.FACT, Category.SKILL)
         return str(self.memory.kind if plain else self.memory.category)
 
@@ -169,15 +169,15 @@ class Column:
 
     count: int
     span: str
-    """The range of values or times that it counts."""
+    """The range of values or times that the column counts."""
     label: str
-    """The label below it; may be empty."""
+    """The label below the column; may be empty."""
 
 
 def to_html(
     quality: Quality, memories: Memories | None = None, *, title: str, zone: ZoneInfo
 ) -> str:
-    """Return one page without scripts, files or network; its times are in `zone`."""
+    """Return a page that needs no script, file or network; its times are in `zone`."""
     state, findings = report.health(quality)
     return render(
         "souffleur.report",

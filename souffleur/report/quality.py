@@ -130,12 +130,12 @@ class _Noted(NamedTuple):
 
 
 def age(one: MemoryRef) -> tuple[datetime, str]:
-    """Return a sort key: the oldest first, in a stable order."""
+    """Return a sort key that puts the oldest memory first, in a stable order."""
     return one.created_at, one.id
 
 
 def failed_runs(runs: Iterable[RunRecord]) -> Iterator[Failure]:
-    """Yield the failures of runs that were not repeated since; `runs` has the newest first.
+    """Yield the failures of runs that were not repeated later; `runs` has the newest run first.
 
     A later run of the same name, for the same user or for all users, has tried failed items again.
     """
@@ -218,13 +218,13 @@ class MemoryCounters:
             self.never_recalled.append(one)
 
     def duplicates(self) -> tuple[Pair, ...]:
-        """Return the memories of a user with the same words, each paired with the oldest one."""
+        """Return the memories of a user with the same words, each paired with the oldest memory."""
         alike = [sorted(group, key=age) for group in self._wordings.values() if len(group) > 1]
         pairs = [Pair(group[0], other) for group in alike for other in group[1:]]
         return _by_age(pairs)
 
     def contradictions(self) -> tuple[Pair, ...]:
-        """Return contradicting memories of a user that are both still valid, each pair once."""
+        """Return pairs of contradicting memories of a user that are both valid, each pair once."""
         links = {(min(link), max(link)) for link in self._against if set(link) <= self._held}
         both = [(self.active[one], self.active[other]) for one, other in links if one != other]
         pairs = [Pair.of(*two) for two in both]
@@ -311,11 +311,11 @@ class JournalCounters:
         return _Noted(user_id, at.astimezone(self._zone).date(), cost)
 
     def cost(self) -> Cost:
-        """Return the total cost; each verdict counts once, even if it judged several turns."""
+        """Return the total cost; a verdict counts once, even if it judged several turns."""
         return _total(noted.cost for noted in self._each())
 
     def spending(self) -> tuple[Spending, ...]:
-        """Return the cost by user and day: the latest day first, of a day the dearest first."""
+        """Return the cost by user and day: the latest day first; in a day, the highest first."""
         groups: defaultdict[tuple[date, str], list[Payload]] = defaultdict(list)
         for noted in self._each():
             groups[noted.day, noted.user_id].append(noted.cost)
@@ -344,20 +344,20 @@ def _latest_and_dearest(one: Spending) -> tuple[int, float, float, str]:
 
 
 MAX_COMPARED = 2000
-"""Maximum number of (the newest) memories whose neighbours are searched."""
+"""Maximum number of memories whose neighbours are searched; the newest memories are taken."""
 NEIGHBOURS_PER_MEMORY = 10
 """Number of neighbours that are compared with each memory."""
 RUNS_SHOWN = 20
 """Number of the latest runs in a report."""
 _RUNS_LOOKED_THROUGH = 1000
-"""Number of the latest runs that are searched for those of one user."""
+"""Number of the latest runs that are searched for the runs of a user."""
 _SEARCHES_PER_REQUEST = 50
-"""Number of searches in one request; the event loop runs between requests."""
+"""Number of searches in a request; other tasks of the event loop run between requests."""
 
 
 @dataclass(frozen=True)
 class Quality:
-    """The numbers of a store, or of one user in it, at one moment."""
+    """The numbers of a store, or of a single user in it, at one moment."""
 
     at: datetime
     """The time of the measurement."""
@@ -366,7 +366,7 @@ class Quality:
     users: int
     """The number of users with a memory."""
     states: Counts
-    """All memories by state; the fields below count only active ones."""
+    """All memories by state; the fields below count only active memories."""
     categories: Counts
     """Active memories by category."""
     kinds: Counts
@@ -374,17 +374,17 @@ class Quality:
     importance: tuple[int, ...]
     """The number of memories by effective value, in bins of `BIN`."""
     due_soon: Counts
-    """Memories due within `SOON`, not yet overdue, by what they are due for."""
+    """Memories due within `SOON`, not yet overdue, by the reason why they are due."""
     overdue: Counts
-    """Memories that were due before, by what they are due for."""
+    """Memories that were due before, by the reason why they are due."""
     late: Counts
-    """Memories overdue for more than a day, by what they are due for."""
+    """Memories overdue for more than a day, by the reason why they are due."""
     due_by_day: tuple[int, ...]
     """The number of memories due in each of the next `DAYS` periods of 24 hours from `at`."""
     duplicates: tuple[Pair, ...]
-    """Memories with the same words, each with the oldest of them: three alike are two pairs."""
+    """Memories with the same words, each with the oldest: three equal memories are two pairs."""
     near_duplicates: tuple[Pair, ...]
-    """Differently worded memories with a cosine of at least `NEAR_DUPLICATE`; the nearest first."""
+    """Memories with different words and a cosine of at least `NEAR_DUPLICATE`; nearest first."""
     compared: int
     """The number of memories whose neighbours were searched."""
     stale: tuple[MemoryRef, ...]
@@ -393,7 +393,7 @@ class Quality:
     """Memories older than `UNREAD_AFTER` that were never retrieved, without episodes and portraits;
     the oldest first."""
     contradictions: tuple[Pair, ...]
-    """Pairs linked as contradicting each other of which both are still valid."""
+    """Pairs of memories that are linked as contradicting and are both still valid."""
     turns: Counts
     """The number of turns by state."""
     segments: Counts
@@ -413,7 +413,7 @@ class Quality:
     cost: Cost
     """The cost of all model calls."""
     spending: tuple[Spending, ...]
-    """The cost by user and day: the latest day first, of a day the dearest first."""
+    """The cost by user and day: the latest day first; in a day, the highest cost first."""
 
     @property
     def active(self) -> int:
@@ -439,9 +439,9 @@ async def measure(
     max_compared: int = MAX_COMPARED,
     zone: tzinfo = UTC,
 ) -> Quality:
-    """Measure the whole store, or one user's part of it; nothing is written.
+    """Measure the whole store, or the part of a single user; nothing is written.
 
-    The days of costs are those of `zone`. Everything is read once, so the time grows with the
+    The days of costs are days in `zone`. Everything is read once, so the time grows with the
     store; the words of active memories are held in memory. Raises StoreError.
     """
     memories, journal = MemoryCounters(now, knowledge.policy), JournalCounters(zone)
@@ -486,7 +486,7 @@ async def _count(
     memories: MemoryCounters,
     journal: JournalCounters,
 ) -> list[Failure]:
-    """Count every record that can be read; return the others."""
+    """Count every record that can be read; return a failure for each other record."""
     broken: list[Failure] = []
 
     def is_readable(kind: Literal["memories", "journal"], point: Point) -> bool:
@@ -508,7 +508,7 @@ async def _count(
 
 
 async def _runs(knowledge: KnowledgeBase, user_id: str | None) -> tuple[RunRecord, ...]:
-    """Return the latest runs, newest first; runs for all users are not shown to a single one."""
+    """Return the latest runs, newest first; for a user, only the runs for that user alone."""
     found = await latest(knowledge.journal, limit=_RUNS_LOOKED_THROUGH)
     return tuple(one for one in found if user_id in (None, one.of_user))
 
@@ -539,7 +539,7 @@ def _neighbours(point: Point) -> VectorSearch:
     sphere = reading_sphere(str(point.payload.get("sphere") or COMMON))
     user, active = Is("user_id", point.payload["user_id"]), Is("state", MemoryState.ACTIVE)
     mine = Filter((user, active, *sphere_conditions(sphere)))
-    return VectorSearch(point.dense or (), mine, NEIGHBOURS_PER_MEMORY + 1)  # it finds itself too
+    return VectorSearch(point.dense or (), mine, NEIGHBOURS_PER_MEMORY + 1)  # + the memory itself
 
 
 def _sorted(counts: Counter[str]) -> Counts:

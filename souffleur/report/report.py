@@ -18,10 +18,10 @@ MAX_ROWS = 50
 """Maximum rows shown per list; the rest is only counted."""
 LONG_WAIT = timedelta(hours=1)
 HOPELESS_WAIT = timedelta(days=7)
-"""The wait after which no judge seems to run."""
+"""Waiting time after which it seems that no judge runs."""
 
 _REVIEWED = (Due.PROMOTION, Due.REVIEW)
-"""Reasons for being due that `souffleur run review` handles; `decay` handles the others."""
+"""Reasons of due memories that `souffleur run review` handles; `decay` handles the others."""
 
 
 class Status(StrEnum):
@@ -31,7 +31,7 @@ class Status(StrEnum):
     WARNING = "warning"
     """Something needs attention; no memory is lost meanwhile."""
     BROKEN = "broken"
-    """Something is not remembered until somebody acts."""
+    """Turns are not remembered until somebody acts."""
 
 
 Finding = tuple[Status, str]
@@ -61,7 +61,7 @@ def health(quality: Quality, others: Iterable[Finding] = ()) -> tuple[Status, li
 
 
 def to_json(quality: Quality) -> dict[str, Any]:
-    """Return plain data: of each list of memories the count and the first `MAX_ROWS`."""
+    """Return plain data; of each list, the count and the first `MAX_ROWS` rows."""
     state, findings = health(quality)
     data = {one.name: _plain(getattr(quality, one.name)) for one in fields(quality)}
     data["runs"] = [run.model_dump(mode="json") for run in quality.runs]
@@ -69,7 +69,7 @@ def to_json(quality: Quality) -> dict[str, Any]:
 
 
 def outcome(run: RunRecord) -> str:
-    """Return the result of a run on one line: counts by op, an error, the reason of a stop."""
+    """Return the result of a run on one line: counts by op, an error, the reason why it stopped."""
     ranked = sorted(run.counts.items(), key=lambda item: (-item[1], item[0]))
     done = " · ".join(f"{number:,} {op}" for op, number in ranked if number)
     if "health" in run.data:

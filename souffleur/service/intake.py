@@ -1,4 +1,7 @@
-"""The intake: reads what a host observes, and stores it durably, or once the store is back."""
+"""The intake: checks the turns that a host passes, and writes them to the store.
+
+If the store fails, turns are held in memory until it is back.
+"""
 
 import asyncio
 from collections import OrderedDict
@@ -41,14 +44,14 @@ class Receipt:
     new: bool = True
     """`False` if the same turn was observed before, or if there is nothing to store.
 
-    On a server, the former is not known yet: it is `True`.
+    On a server, it is not known yet whether the turn was observed before: `True`.
     """
     error: str = ""
-    """What is wrong with this turn, the store or the judging; empty if nothing is."""
+    """The error of this turn, of the store or of the judging; empty if there is no error."""
     durable: bool = True
-    """Whether the turn is on disk. If not, and `new`, it is held until the store is back.
+    """Whether the turn is on disk. A new turn that is not on disk is held until the store is back.
 
-    With a Qdrant server this is the disk of this machine, until the server has it.
+    With a Qdrant server, the turn is on the disk of this machine until the server has it.
     """
 
 
@@ -79,7 +82,7 @@ class Intake:
         wake: Callable[[str], None],
         outbox: "Outbox | None" = None,
     ) -> None:
-        """`find_zone` returns the zone of a user for a time without one, `trouble` a user's errors.
+        """`find_zone` returns the user's zone for a time without a zone, `trouble` a user's errors.
 
         `wake` is called with the user of each new turn.
         Turns for a store that takes long to answer go into an `outbox`.
@@ -100,7 +103,7 @@ class Intake:
     def observe(
         self, said: "Said", whisper: "Whisper", rewound: Sequence[str], work: "Work"
     ) -> Receipt:
-        """Check and store a turn, after taking back the `rewound` ones. Never raises."""
+        """Take back the `rewound` turns, then check and store a turn. Never raises."""
         name = said.turn_id
         try:
             return self._observe(said, whisper, rewound, work)
@@ -141,13 +144,13 @@ class Intake:
             return Receipt(turn.turn_id, error=why, durable=not why)
         with self._alone:
             late = self.write_late()
-            if late:  # what was said before must be written before
+            if late:  # earlier turns must be written first
                 self._late.append(turn)
                 return Receipt(turn.turn_id, error=late, durable=False)
             return self._write(turn)
 
     def write_late(self) -> str:
-        """Write held turns again, in order; return why it failed, empty if it did not."""
+        """Write held turns again, in order; return why it failed, or an empty text."""
         if self.outbox:
             self.outbox.retry()
             return self.outbox.error
@@ -161,9 +164,9 @@ class Intake:
         return ""
 
     async def arrived(self, seconds: float | None = None, user_id: str | None = None) -> bool:
-        """Wait until turns (of a user) are in the store, for a time; return whether they are.
+        """Wait until all turns (of a user) are in the store; return whether they are.
 
-        Ends early if the store cannot be written to.
+        Waits for a maximum of `seconds`, and ends early if the store cannot be written to.
         """
         if self.outbox is None:
             return not self.write_late()
@@ -173,7 +176,8 @@ class Intake:
     async def write_last(self, seconds: float) -> None:
         """Write held turns for the last time. Raises StoreError if some of them are lost.
 
-        Turns of an outbox on this machine's disk are not lost; others have `seconds`.
+        Turns of an outbox that are on this machine's disk are not lost. It waits for a maximum of
+        `seconds` until the outbox has delivered its turns.
         """
         if self.outbox is None:
             with self._alone:
@@ -237,7 +241,7 @@ def turn_of(
 
 
 def words(value: Content, what: str) -> str:
-    """Return the text of a content. Raises InputError, which names `what` it is.
+    """Return the text of a content. Raises InputError, which names the argument: `what`.
 
     >>> words(None, "user"), words(["hi"], "user")
     ('', 'hi')
@@ -249,8 +253,8 @@ def words(value: Content, what: str) -> str:
 
 
 def stored_id(turn_id: str, redacted: AbstractSet[Group]) -> str:
-    """Return the id of a turn as it is stored: secrets in it are hashed, if they are redacted."""
-    if Group.SECRET in redacted and isinstance(turn_id, str):  # others are refused by `turn_of`
+    """Return the id of a turn as it is stored: if secrets are redacted, those in it are hashed."""
+    if Group.SECRET in redacted and isinstance(turn_id, str):  # `turn_of` refuses other types
         return without_secret(turn_id)
     return turn_id
 
@@ -266,13 +270,13 @@ Ids = tuple[str, ...]
 
 
 class Pairing:
-    """Remembers the latest whisper of each session, for hosts that do not pass it on.
+    """Remembers the latest whisper of each session, for hosts that do not pass it to `observe`.
 
     Thread-safe.
     """
 
     def __init__(self, max_sessions: int = MAX_SESSIONS) -> None:
-        """If more than `max_sessions` are remembered, the oldest is dropped."""
+        """If more than `max_sessions` sessions are remembered, the oldest is dropped."""
         self._latest: OrderedDict[tuple[str, str], Ids] = OrderedDict()
         self._max_sessions = max_sessions
         self._alone = Lock()
@@ -286,10 +290,10 @@ class Pairing:
                 self._latest.popitem(last=False)
 
     def take(self, user_id: str, session_id: str, whisper: Whisper = None) -> tuple[Ids, str]:
-        """Return the ids of the whisper that a turn was written with, and a warning about it.
+        """Return the ids of the whisper that belongs to a turn, and a warning about the whisper.
 
         The latest whisper of a session is used once: by the turn that names it, or by the first
-        turn that names none.
+        turn that names no whisper.
         """
         ids, odd = read_whisper(whisper)
         with self._alone:
@@ -300,7 +304,7 @@ class Pairing:
 
 
 def read_whisper(whisper: object) -> tuple[Ids | None, str]:
-    """Return the ids of a whisper, and a warning about it; `None` if there is no whisper.
+    """Return the ids of a whisper, and a warning; the ids are `None` if there is no whisper.
 
     >>> read_whisper(None), read_whisper([]), read_whisper(["tea"])
     ((None, ''), ((), ''), ((), '`whisper` holds 1 that is no id of a memory: left out'))
@@ -313,7 +317,7 @@ def read_whisper(whisper: object) -> tuple[Ids | None, str]:
         return None, f"`whisper` must be a Recall or its ids, not {what}: the latest one was taken"
     try:
         given = list(islice(named, MAX_WHISPERED_IDS + 1))
-    except Exception as error:  # noqa: BLE001  a turn must not be lost for what a host gives
+    except Exception as error:  # noqa: BLE001  a wrong argument of a host must not lose a turn
         why = type(error).__name__
         return None, f"`whisper` cannot be read ({why}): the latest one was taken"
     ids = [id for id in given[:MAX_WHISPERED_IDS] if isinstance(id, str) and is_id(id)]

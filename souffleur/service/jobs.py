@@ -1,7 +1,7 @@
 """The jobs of a store, each a run by its name, and the schedule that does them at their times.
 
 A repeated, late, early or missed wake does no harm: watermarks decide whether a job is due. Missed
-work is done once, however long no process was there. Work that a crash or a lost lease cuts off is
+work is done once, however long no process ran. Work that a crash or a lost lease interrupts is
 repeated, so it must be repeatable.
 """
 
@@ -37,7 +37,7 @@ A = TypeVar("A")
 
 HOUR = timedelta(hours=1)
 NIGHTLY_HOUR = 3
-"""The hour in UTC of daily jobs."""
+"""The hour of the day in UTC at which daily jobs run."""
 
 
 WAKE_INTERVAL = timedelta(minutes=1)
@@ -53,12 +53,12 @@ class Job:
     """Work that is done periodically."""
 
     name: str
-    """The name, under which its watermark is kept."""
+    """The name of the job and of its watermark."""
     every: timedelta
     work: Callable[[datetime], Awaitable[None]]
-    """Called with the time; errors are logged, and it is retried ever less often."""
+    """Called with the time; an error is logged, and retried after pauses that grow."""
     at_hour: int | None = None
-    """The hour of the day in UTC, for work whose period is one or more whole days."""
+    """The hour of the day in UTC, if the period is a number of whole days."""
 
     def __post_init__(self) -> None:
         """Check the period. Raises SettingsError if the job could never be due."""
@@ -79,7 +79,7 @@ class Run:
     every: timedelta
     work: Callable[["Parts", RunOptions], Awaitable[RunResult]]
     asks: bool = False
-    """Whether it needs a model."""
+    """Whether the run needs a model."""
 
 
 def _asking(
@@ -104,7 +104,7 @@ def _decay(parts: "Parts", options: RunOptions) -> Awaitable[RunResult]:
 RUNS = {
     run.name: run
     for run in (
-        # Before decay: what expired meanwhile is condensed, not just dropped.
+        # Before decay, so that expired memories are condensed, not only dropped.
         _asking("consolidate", DAY, run_consolidate, lambda agents: agents.consolidator),
         Run("decay", HOUR, _decay),
         _asking("review", HOUR, run_review, lambda agents: agents.reviewer),
@@ -122,8 +122,8 @@ RUNS = {
 async def perform(parts: "Parts", name: str, options: RunOptions) -> RunResult:
     """Do a run, and keep a record of its result, unless it was dry or had nothing to do.
 
-    Raises StoreError if the store was out of reach meanwhile; what was done before is recorded if
-    possible.
+    Raises StoreError if the store was out of reach meanwhile. The results before that are recorded
+    if possible.
     """
     options = replace(options, resting=await parts.knowledge.choices.resting())
     with parts.watch("run", name=name) as work:
@@ -137,7 +137,7 @@ async def perform(parts: "Parts", name: str, options: RunOptions) -> RunResult:
 
 
 def jobs_of(parts: "Parts") -> list[Job]:
-    """Return a job for each run; without a model, for those that need none."""
+    """Return a job for each run; without a model, only for the runs that need no model."""
     return [_job(parts, run) for run in RUNS.values() if parts.has_model or not run.asks]
 
 
@@ -146,14 +146,14 @@ def _job(parts: "Parts", run: Run) -> Job:
         result = await perform(parts, run.name, RunOptions(now))
         done = {op: result.count(op) for op in {item.op for item in result.items}}
         logger.info("{}: {} due, {}", run.name, result.due, done or "nothing done")
-        if result.error:  # what is left is tried before the next period
+        if result.error:  # the rest is tried before the next period
             raise result.error
 
     return Job(run.name, run.every, work, at_hour=NIGHTLY_HOUR if run.every == DAY else None)
 
 
 class Schedule:
-    """Runs the jobs of one store, each once per period, whoever else has a schedule over it."""
+    """Runs the jobs of a store, each once per period, even if other processes have a schedule."""
 
     def __init__(
         self,
@@ -172,18 +172,18 @@ class Schedule:
         self._clock = clock
         self._leader = leader or Leader(journal)
         self._stop_timeout = stop_timeout
-        # Ours, since APScheduler's shutdown cancels what it has started instead of waiting for it.
+        # Kept here, as APScheduler's shutdown cancels running tasks instead of waiting for them.
         self._tasks: dict[str, asyncio.Task[bool]] = {}
         self._working: set[str] = set()
         self._alone = asyncio.Lock()
-        """Held by the running job: one at a time, in order, as many may be due after a pause."""
+        """Held by the running job: jobs run one by one, as many may be due after a pause."""
         self._failures: dict[str, tuple[int, datetime]] = {}
-        """For each failing job, its failures in a row, and until when it pauses."""
+        """For each failing job, the number of failures in a row, and the end of its pause."""
         self._stopping = False
         self._scheduler: Any = None
 
     async def start(self) -> None:
-        """Wake the jobs until `stop`, and at once for what was missed. Idempotent."""
+        """Wake the jobs until `stop`; wakes them at once for missed work. Idempotent."""
         if self._scheduler is not None:
             return
         from apscheduler.schedulers.asyncio import (  # type: ignore[import-untyped]
@@ -191,7 +191,7 @@ class Schedule:
         )
         from apscheduler.triggers.interval import IntervalTrigger  # type: ignore[import-untyped]
 
-        # No grace time: a late wake is a wake.
+        # No grace time: a late wake counts too.
         usual = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
         self._scheduler = AsyncIOScheduler(timezone="UTC", job_defaults=usual)
         self._stopping = False
@@ -205,7 +205,7 @@ class Schedule:
             self.begin(name)
 
     async def stop(self) -> None:
-        """Begin nothing more, let running work end or cut it off, and give up the lease.
+        """Begin no further job, wait for running jobs, cancel late ones, and give up the lease.
 
         Must be awaited before the store is closed.
         """
@@ -218,14 +218,14 @@ class Schedule:
         if self._scheduler is not None:
             self._scheduler.shutdown(wait=False)
             self._scheduler = None
-            await asyncio.sleep(0)  # the shutdown is called by the loop
+            await asyncio.sleep(0)  # the loop calls the shutdown
         try:
             await self._leader.release()
         except StoreError as error:
             logger.warning("the lease of the schedule is not given up, it runs out: {}", error)
 
     def begin(self, name: str) -> asyncio.Task[bool] | None:
-        """Begin a job; return the task, whose result is whether the job was due and is done.
+        """Begin a job; return its task. The task returns whether the job was due and is done.
 
         Returns `None` if the job is running already, or if the schedule stops.
         """
@@ -237,7 +237,7 @@ class Schedule:
         return task
 
     async def renew(self) -> None:
-        """Stay or become the leader. If the lead is lost, cut off running work."""
+        """Stay or become the leader. If the lead is lost, cancel running jobs."""
         now = self._clock()
         try:
             leads = await self._leader.lead(now)
@@ -249,7 +249,7 @@ class Schedule:
             self._tasks[name].cancel()
 
     async def _wake(self, name: str) -> None:
-        """Begin a job, for APScheduler, which would log a warning if this took long."""
+        """Begin a job. APScheduler calls this, and would log a warning if it took long."""
         self.begin(name)
 
     async def _attend(self, job: Job, now: datetime) -> bool:

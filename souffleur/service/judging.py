@@ -1,4 +1,4 @@
-"""Judging: which turns of a user go to one call, and how they come to their verdict."""
+"""Judging: which turns of a user are judged in a single call, and how they get their verdict."""
 
 import itertools
 from collections.abc import Awaitable, Callable, Sequence
@@ -26,11 +26,11 @@ MAX_TURN_PAUSE = 60.0
 
 @dataclass(frozen=True)
 class Retries:
-    """How often a turn is attempted, and how long to wait in between."""
+    """How often a turn is tried, and how long to wait between two attempts."""
 
     tries: int = 3
     pause: float = 2.0
-    """Seconds before the second attempt; doubles with each further one."""
+    """Seconds before the second attempt; doubles with each further attempt."""
 
     def wait(self, tries: int, longest: float = MAX_TURN_PAUSE) -> float:
         """Return the seconds to wait after the n-th failed attempt.
@@ -42,16 +42,16 @@ class Retries:
 
 
 TURNS_LOOKED_AT = 1000
-"""Waiting turns of a user that are read at once to find the due ones."""
+"""Maximum waiting turns in each read while looking for a user's due turns."""
 USUAL_TURNS_PER_CALL = 5
-"""Maximum turns in one call while little waits."""
+"""Maximum turns in a call while few turns wait."""
 
 
 class DueTurns:
     """Finds the turns of a user that the next call judges.
 
-    Turns of a session are due when `every` of them wait; with 0, when the session has ended. One
-    call judges at most `most` turns, or `every` if that is more.
+    Turns of a session are due when `every` turns wait; if `every` is 0, when the session has ended.
+    The maximum turns of a call are `most`, or `every` if that is more.
     """
 
     def __init__(self, journal: Journal, *, every: int, most: int) -> None:
@@ -61,7 +61,7 @@ class DueTurns:
         self._most = max(most, every)
 
     async def next_for(self, user_id: str, *, forced: bool, rounds: int) -> tuple[list[Turn], bool]:
-        """Return the first due turns, as many as one call judges, and whether more may wait.
+        """Return the due turns for the next call, and whether more turns may wait.
 
         If `forced`, every waiting turn is due. `rounds` is the number of calls for other users that
         come before the next call for this user.
@@ -84,7 +84,7 @@ class DueTurns:
         return []
 
     async def _due_of(self, user_id: str, waiting: Sequence[Turn]) -> list[Turn]:
-        """Return the waiting turns whose session has enough of them, or has ended."""
+        """Return the waiting turns of sessions that have ended or have enough waiting turns."""
         due: set[str] = set()
         for session in {(turn.session_id, turn.sphere) for turn in waiting}:
             ids = {turn.id for turn in waiting if (turn.session_id, turn.sphere) == session}
@@ -94,7 +94,7 @@ class DueTurns:
         return [turn for turn in waiting if turn.id in due or turn.tries]
 
     def _together(self, turns: Sequence[Turn], rounds: int) -> list[Turn]:
-        """Return the first of these turns, as many as one call judges."""
+        """Return the first of these turns: those that the next call judges."""
         if not turns:
             return []
         own, usual = alike(turns), max(USUAL_TURNS_PER_CALL, self._every)
@@ -102,10 +102,10 @@ class DueTurns:
 
 
 def turns_per_call(own: int, rounds: int, most: int, usual: int = USUAL_TURNS_PER_CALL) -> int:
-    """Return the maximum number of turns in the next call for a user: more, the more waits.
+    """Return the maximum number of turns in the next call for a user; it grows with the backlog.
 
-    `own` is the number of waiting turns of the session, `rounds` the number of calls for other
-    users that come first, `most` the maximum that the settings allow.
+    `own` is the number of waiting turns of the session. `rounds` is the number of calls for other
+    users that come first. `most` is the maximum from the settings.
 
     >>> [turns_per_call(own, 0, 20) for own in (1, 9, 10, 20, 999)]
     [5, 5, 10, 20, 20]
@@ -119,7 +119,7 @@ def turns_per_call(own: int, rounds: int, most: int, usual: int = USUAL_TURNS_PE
 
 
 def alike(turns: Sequence[Turn]) -> list[Turn]:
-    """Return the first turn, and those directly after it that can be judged together with it."""
+    """Return the first turn, and the turns directly after it that can be judged with it."""
     first = turns[0]
     if first.tries or first.version:
         return [first]
@@ -139,7 +139,7 @@ class Endpoints(Protocol):
 
     @property
     def retry_in(self) -> float:
-        """Seconds until all of them may be asked; 0 if they may be asked now."""
+        """Seconds until all endpoints may be asked; 0 if they may be asked now."""
         ...
 
     async def is_fault_of_request(self, error: Exception) -> bool:
@@ -159,7 +159,7 @@ class Attempts:
         self._retries = retries
 
     async def judge(self, turns: Sequence[Turn]) -> float | None:
-        """Judge once; return the seconds until the next attempt, `None` if there is none.
+        """Try once; return the seconds until the next attempt, or `None` for no further attempt.
 
         Raises EndpointError, EmbedderError or StoreError if these turns are not the cause.
         """
@@ -178,7 +178,7 @@ class Attempts:
             raise error
         tries = max(turn.tries for turn in turns) + 1
         hopeless = isinstance(error, EndpointError) and not error.retryable
-        # A group that failed is tried turn by turn, so that one bad turn does not take the others.
+        # A group that failed is tried turn by turn, so that a bad turn does not fail the others.
         last = len(turns) == 1 and (tries >= self._retries.tries or hopeless)
         state = TurnState.FAILED if last else TurnState.PENDING
         await self._journal.mark(turns, tries=tries, error=text, state=state)
@@ -198,10 +198,10 @@ class Attempts:
 
 
 class Judge:
-    """Has turns judged, and what was said summarised, by the agents of a Souffleur."""
+    """Lets the agents of a Souffleur judge turns and summarise talk."""
 
     def __init__(self, parts: "Parts", *, window: int) -> None:
-        """`window` is the maximum number of earlier messages that the model is shown."""
+        """`window` is the maximum number of earlier messages shown to the model."""
         self._parts = parts
         self._knowledge = parts.knowledge
         self._window = window
@@ -214,8 +214,8 @@ class Judge:
             return await self._parts.needed_agents.summaries.run(user_id)
 
     async def judge(self, waiting: Sequence[Turn]) -> None:
-        """Judge turns of one session together, in order. Raises what prevents it."""
-        # Forgotten before they were judged: nothing is learnt from them until they are shown again.
+        """Judge turns of the same session together, in order. Raises the error that prevents it."""
+        # Turns hidden by a forgetting before they were judged wait until they are shown again.
         # A turn that was taken back is hidden too, but has no words, and its changes are undone.
         forgotten = [turn for turn in waiting if turn.hidden and turn.messages]
         if forgotten:
@@ -226,7 +226,7 @@ class Judge:
         if not shown:
             return
         first, ids = shown[0], tuple(turn.id for turn in shown)
-        if self._parts.budget:  # before anything is looked up for a question that is not asked
+        if self._parts.budget:  # before the store is searched for a call that would be refused
             await self._parts.budget.check(first.user_id)
         named = {"user": first.user_id, "session": first.session_id}
         bound = logger.contextualize(**named, turn=first.turn_id)
@@ -256,7 +256,8 @@ class Judge:
     async def _take_back(self, user_id: str) -> None:
         """Undo the changes made by turns that wait to be judged again, the newest turn first.
 
-        Otherwise changes of a later turn would stay, or be known when an earlier turn is judged.
+        Otherwise changes of a later turn would stay, or would be seen when an earlier turn is
+        judged.
         """
         by = Actor(who=ActorKind.HOST)
         again = [turn for turn in await self._knowledge.journal.waiting(user_id) if turn.version]
@@ -272,9 +273,9 @@ class Judge:
 
 
 async def embed_turns(knowledge: "KnowledgeBase", user_id: str | None = None) -> None:
-    """Embed raw turns, of one user or of all, so that a search finds them by their sense.
+    """Embed the raw turns of a user, or of all users, so that a search finds them by meaning.
 
-    If the embedder fails, they wait.
+    If the embedder fails, the turns wait.
     """
     try:
         await knowledge.embed_turns(user_id)

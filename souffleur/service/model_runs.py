@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 REVIEWED_DUE = (Due.PROMOTION, Due.REVIEW)
-"""Reasons for being due that a reviewer decides on."""
+"""Reasons of due memories that a reviewer decides on."""
 
 
 async def run_review(
@@ -47,7 +47,7 @@ async def run_review(
         by_user[memory.user_id].append(memory)
 
     async def one(memory: Memory) -> list[RunItem]:
-        # Decided on as it is now: what was refused, or waits for the user's yes, costs no call.
+        # Decided before for this state (refused, or waits for the user's yes): costs no call.
         if decided := await knowledge.journal.get_entries([entry_id(review_id(memory), 0)]):
             return [item_for(memory, decided[0])]
         decision = await reviewer.run(memory, now)
@@ -82,7 +82,7 @@ Group = list[Memory]
 async def run_consolidate(
     knowledge: "KnowledgeBase", consolidator: "Consolidator", options: RunOptions
 ) -> RunResult:
-    """Merge the memories of each group that says nearly the same (see `knowledge.grouping`)."""
+    """Merge the memories of each group with nearly the same content (see `knowledge.grouping`)."""
     owners = await grouping.users_with_candidates(knowledge, options.now, options.user_id)
     work = {
         user_id: await grouping.find_groups(knowledge, user_id, options.now)
@@ -108,7 +108,7 @@ async def run_consolidate(
 
 
 LOOKBACK_OVERLAP = timedelta(days=2)
-"""A memory is as old as its turn, and may have been judged later, when a model was out of reach."""
+"""Overlap of two runs: a memory has the time of its turn, which may have been judged later."""
 MAX_RUNS_READ = 20
 """Maximum records of former runs read to find the last complete one."""
 
@@ -116,7 +116,7 @@ MAX_RUNS_READ = 20
 async def run_contradictions(
     knowledge: "KnowledgeBase", resolver: "ConflictResolver", options: RunOptions
 ) -> RunResult:
-    """Judge the memories since the last complete run against the earlier ones."""
+    """Compare the memories since the last complete run with earlier memories."""
     since = await _done_until(knowledge, options.user_id)
     work: defaultdict[str, list[ConflictSet]] = defaultdict(list)
     for user_id in await users_with_candidates(knowledge, options.now, since, options.user_id):
@@ -139,7 +139,7 @@ async def run_contradictions(
 
 
 async def _done_until(knowledge: "KnowledgeBase", user_id: str | None) -> datetime | None:
-    """Return when the last complete run over these memories began; `None` if there was none."""
+    """Return when the last complete run over these memories began; `None` if there is no run."""
     records = await run_log.latest(knowledge.journal, name="contradictions", limit=MAX_RUNS_READ)
     whole = (
         one.began
@@ -151,7 +151,7 @@ async def _done_until(knowledge: "KnowledgeBase", user_id: str | None) -> dateti
 
 
 def _items(memories: Sequence[Memory], entries: Mapping[str, LedgerEntry]) -> list[RunItem]:
-    """Return an item for each memory: of its entry, or that it was changed meanwhile."""
+    """Return an item for each memory: its entry, or the note that it was changed meanwhile."""
     return [
         item_for(one, entries[one.id])
         if one.id in entries
@@ -163,7 +163,7 @@ def _items(memories: Sequence[Memory], entries: Mapping[str, LedgerEntry]) -> li
 async def run_boundaries(
     knowledge: "KnowledgeBase", linker: "BoundaryLinker", options: RunOptions
 ) -> RunResult:
-    """Judge which memories each boundary speaks of, among those that it was not judged with yet."""
+    """Judge which memories each boundary speaks of; skips pairs that were judged before."""
     work: defaultdict[str, list[BoundaryTask]] = defaultdict(list)
     known = await knowledge.list(options.user_id, now=options.now)
     for task in find_boundary_tasks([one for one in known if one.user_id not in options.resting]):
@@ -183,7 +183,7 @@ async def run_boundaries(
 
 
 MAX_AT_ONCE = 25
-"""Memories in one request."""
+"""Maximum memories in a request."""
 
 _WITHOUT_CUES = {*NARRATIVE, Category.SYSTEM}
 
@@ -191,7 +191,7 @@ _WITHOUT_CUES = {*NARRATIVE, Category.SYSTEM}
 async def run_cues(
     knowledge: "KnowledgeBase", writer: "CueWriter", options: RunOptions
 ) -> RunResult:
-    """Write cues for the active memories without cues, `MAX_AT_ONCE` in one request."""
+    """Write cues for the active memories without cues, `MAX_AT_ONCE` memories in a request."""
     work = await _find_work(knowledge, options)
     result = RunResult(
         "cues", options, due=sum(len(part) for mine in work.values() for part in mine)
@@ -212,7 +212,7 @@ async def run_cues(
 async def _find_work(
     knowledge: "KnowledgeBase", options: RunOptions
 ) -> dict[str, list[list[Memory]]]:
-    """Return the memories without cues, by user, in the parts of one request each."""
+    """Return the memories without cues by user, as a list for each request."""
     together: defaultdict[tuple[str, str, str], list[Memory]] = defaultdict(list)
     for memory in await knowledge.list(options.user_id, now=options.now):
         wanted = not memory.cues and memory.category not in _WITHOUT_CUES
@@ -227,7 +227,7 @@ async def _find_work(
 async def run_profile(
     knowledge: "KnowledgeBase", summaries: "Summaries", options: RunOptions
 ) -> RunResult:
-    """Write each portrait that is due: after five episodes, a week, or something big."""
+    """Write each portrait that is due: after five episodes, a week, or a big event."""
     due: defaultdict[str, list[tuple[Memory, DuePortrait]]] = defaultdict(list)
     for user_id, anchor in (await _talked_with(knowledge, options.user_id)).items():
         if user_id not in options.resting:
@@ -248,7 +248,7 @@ async def run_profile(
 
 
 async def _talked_with(knowledge: "KnowledgeBase", user_id: str | None) -> dict[str, Memory]:
-    """Return the users with an episode or a withdrawn portrait, each with one of these."""
+    """Return the users with an episode or a withdrawn portrait, each with that memory."""
     talked_with, withdrawn = (
         (Category.EPISODE, MemoryState.ACTIVE),
         (Category.PROFILE, MemoryState.FORGOTTEN),

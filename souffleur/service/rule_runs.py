@@ -1,4 +1,4 @@
-"""The runs that call no model: decay, purge and report; and a warning if nothing runs them."""
+"""The runs that call no model: decay, purge and report; and a warning if no run is done."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 DUE_BY_RULE = (Due.EXPIRE, Due.ARCHIVE, Due.FORGET)
-"""Reasons for being due that need no judgement."""
+"""Reasons of due memories that need no judgement."""
 DUE_PER_PAGE = 100
 
 
@@ -33,8 +33,8 @@ async def run_decay(
 ) -> RunResult:
     """Forget or archive memories that have expired or faded.
 
-    Without a reviewer, what is due for review and has fallen below the policy's last threshold is
-    forgotten as well: it would never be asked about.
+    Without a reviewer, memories that are due for review and below the policy's last threshold are
+    forgotten as well, as nobody would ever review them.
     """
     now, user_id = options.now, options.user_id
     what = DUE_BY_RULE if has_reviewer else (*DUE_BY_RULE, Due.REVIEW)
@@ -112,23 +112,23 @@ def _day(moment: datetime | None, zone: tzinfo) -> str:
 
 
 NEGLECTED_AFTER = timedelta(days=2)
-"""Time that a memory may be due without a run before the host is warned."""
+"""How long a memory may be due without a run before the host is warned."""
 
 
 @dataclass(frozen=True)
 class Neglect:
-    """Memories that are long due, and the runs that would handle them."""
+    """Memories that have been due for long, and the runs that would handle them."""
 
     memories: int
     """Number of memories that have been due for longer than `NEGLECTED_AFTER`."""
     waited: timedelta
-    """How long the first of them has been due."""
+    """How long the first of these memories has been due."""
     runs: tuple[str, ...]
-    """Names of the runs that would look at them."""
+    """Names of the runs that would handle these memories."""
 
     @property
     def text(self) -> str:
-        """The warning, in two sentences."""
+        """The warning for the host, in two sentences."""
         commands = " and ".join(f"`souffleur run {name}`" for name in self.runs)
         return (
             f"Nothing reviews memories or lets them go: "
@@ -144,8 +144,8 @@ async def find_neglect(
 ) -> Neglect | None:
     """Return the memories that were due for two days in which no run handled them.
 
-    `None` if there is nothing, if the store is on a server, where a schedule may run beside the
-    host, or if `schedule` was set, be it to `False`.
+    Returns `None` if no memory is neglected, or if `schedule` was set to any value. Also returns
+    `None` for a store on a server, where another process may have a schedule.
     """
     if settings.qdrant_url or "schedule" in settings.model_fields_set:
         return None
@@ -165,7 +165,7 @@ async def find_neglect(
 async def run_purge(knowledge: "KnowledgeBase", options: RunOptions) -> RunResult:
     """Erase tombstones, the oldest first, idle words of the ledger, and the records of old runs.
 
-    If a tombstone was erased, the files are compacted.
+    If a tombstone was erased, compacts the files.
     """
     memories = await find_purgeable(knowledge, options.now, user_id=options.user_id)
     result = RunResult("purge", options, due=len(memories))
@@ -194,7 +194,7 @@ async def run_purge(knowledge: "KnowledgeBase", options: RunOptions) -> RunResul
 
 
 async def run_report(knowledge: "KnowledgeBase", options: RunOptions) -> RunResult:
-    """Count the contents of the store and its faults; without words, so the record may be kept."""
+    """Count the contents and faults of the store. The record has no words, so it may be kept."""
     from souffleur.report.report import health
 
     quality = await measure(knowledge, options.now, user_id=options.user_id)

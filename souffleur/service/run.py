@@ -1,4 +1,4 @@
-"""A run: its options and limits, its result, and how its pieces are done side by side."""
+"""A run: its options and limits, its result, and how its pieces are done concurrently."""
 
 import asyncio
 from collections import Counter
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 MIN_DELETIONS = 5
 MAX_DELETED_SHARE = 0.2
-"""Share of the memories in a run that a model may delete, but at least `MIN_DELETIONS`."""
+"""Maximum share of a run's memories that a model may delete; `MIN_DELETIONS` may always go."""
 MAX_RECORDED_ERRORS = 5
 """Maximum errors kept in the record of a run."""
 MAX_OUTAGES = 3
@@ -46,12 +46,12 @@ class RunLimits:
     """The limits of a run's cost and changes."""
 
     memories: int = 1000
-    """Maximum memories to look at; groups for consolidation, users for portraits."""
+    """Maximum memories to look at; for consolidation, maximum groups; for portraits, users."""
     calls: int = 1000
     """Maximum calls of the model."""
     deletions: int | None = None
-    """Maximum deletions. `None` means a fifth of the memories looked at, but at least five, if a
-    model decides, and no limit if a rule does."""
+    """Maximum deletions. `None` means no limit if a rule decides. If a model decides, it means a
+    fifth of the memories looked at, or five if that is more."""
     parallel: int = 8
     """Maximum users at the same time."""
 
@@ -65,15 +65,15 @@ class RunOptions:
     user_id: str | None = None
     """The user whose memories are due; `None` means every user."""
     limits: RunLimits = RunLimits()
-    """The limits of its cost and changes."""
+    """The limits of the run's cost and changes."""
     dry_run: bool = False
-    """Whether to report only what would be done, and change nothing."""
+    """Whether to only report the changes, without making them."""
     stop: Callable[[], bool] = lambda: False
     """Called between two memories; returns whether to stop."""
     step: Step = lambda done, total: None
     """Called with the number of memories done, and the total."""
     resting: frozenset[str] = frozenset()
-    """Users whose memory is off: nothing of theirs is read."""
+    """Users whose memory is off: the run reads nothing of them."""
 
     def __post_init__(self) -> None:
         """Check the time. Raises SettingsError if it has no time zone."""
@@ -90,7 +90,7 @@ class RunItem:
     op: str
     """An op such as PROMOTE, KEEP, DELETE or FORGET; or FAILED, WAITS, CHANGED, REFUSED."""
     reason: str
-    """Why, in the words of the model or rule."""
+    """The reason, in the words of the model or rule."""
     trail: tuple[str, ...] = ()
     """A reviewer's thoughts and searches before the decision."""
 
@@ -102,25 +102,25 @@ class RunResult:
     name: str
     """The name of the run."""
     options: RunOptions
-    """The options it was started with."""
+    """The options that the run was started with."""
     due: int = 0
-    """Number of memories that were due when it began."""
+    """Number of memories that were due when the run began."""
     items: list[RunItem] = field(default_factory=list)
-    """Its results, memory by memory."""
+    """The results, memory by memory."""
     calls: int = 0
     """Number of calls of the model."""
     tokens: int = 0
     """Number of tokens, of prompts and answers."""
     cost: float = 0.0
-    """Dollars."""
+    """The cost in dollars."""
     stopped: str = ""
-    """Why it ended before everything was done; empty if everything is."""
+    """Why the run ended before everything was done; empty if everything is done."""
     outages: int = 0
     """Number of failures in a row that were caused by an outage."""
     error: SouffleurError | None = None
-    """The error that ended it, if an endpoint or the store was in trouble."""
+    """The error that ended the run, if an endpoint or the store failed."""
     data: dict[str, Any] = field(default_factory=dict)
-    """Numbers from a run that counts, such as report."""
+    """The numbers of a run that counts, like the run report."""
 
     def count(self, *ops: str) -> int:
         """Return the number of items with one of these ops."""
@@ -133,7 +133,7 @@ class RunResult:
         self.cost += cost.get("cost", 0.0)
 
     def is_over(self) -> bool:
-        """Return whether nothing more may begin; `stopped` says why."""
+        """Return whether no further piece may begin; `stopped` says why."""
         limits = self.options.limits
         if self.stopped:
             return True
@@ -150,7 +150,7 @@ class RunResult:
     def failed_item(self, memory: Memory, error: Exception) -> RunItem:
         """Return the item of a memory that could not be handled and stays due.
 
-        After `MAX_OUTAGES` outages without a success in between, nothing more begins.
+        After `MAX_OUTAGES` outages without a success in between, no further piece begins.
         """
         bound = logger.bind(user=memory.user_id, memory=memory.id)
         bound.warning("{} of a memory was not done: {}", self.name, describe(error))
@@ -163,25 +163,25 @@ class RunResult:
         return RunItem(memory, "FAILED", error_record(error))
 
     def break_off(self, error: Exception) -> None:
-        """Begin nothing more; the rest stays due."""
+        """Begin no further piece; the rest stays due."""
         if isinstance(error, SouffleurError) and self.error is None:
             self.error, self.stopped = error, str(error)
 
     @contextmanager
     def until_the_store_fails(self) -> Iterator[None]:
-        """End the work within, without raising, if the store is out of reach."""
+        """If the store is out of reach, end the work in this context without raising."""
         try:
             yield
         except* StoreError as group:
             self.break_off(group.exceptions[0])
 
     def max_deletions(self, looked_at: int) -> int:
-        """Return how many of the memories looked at a model may delete."""
+        """Return the maximum deletions by a model after `looked_at` memories."""
         usual = max(MIN_DELETIONS, int(MAX_DELETED_SHARE * looked_at))
         return usual if self.options.limits.deletions is None else self.options.limits.deletions
 
     def record(self, ended: datetime) -> RunRecord:
-        """Return the record to keep: numbers without words, as an AnswerError may quote some."""
+        """Return the record to keep: numbers, no words, as an AnswerError may quote the talk."""
         failed = [item.reason for item in self.items if item.op == "FAILED"]
         failed = [why if "AnswerError" not in why else "AnswerError" for why in failed]
         return RunRecord(
@@ -206,10 +206,10 @@ async def side_by_side(
     one: Callable[[T], Awaitable[Sequence[RunItem]]],
     memory_of: Callable[[T], Memory],
 ) -> None:
-    """Do each user's work piece by piece, users concurrently, until the run is over.
+    """Do the work of each user piece by piece, users concurrently, until the run is over.
 
-    A piece that fails is an item of `memory_of` the piece, and stays due. If the store is out of
-    reach, the run ends.
+    A piece that fails stays due, and becomes an item with the memory `memory_of(piece)`. If the
+    store is out of reach, the run ends.
     """
     slots = asyncio.Semaphore(result.options.limits.parallel)
     done = 0
@@ -240,7 +240,7 @@ async def side_by_side(
             result.options.step(done, result.due)
 
     with result.until_the_store_fails():
-        async with asyncio.TaskGroup() as group:  # one that fails ends the others
+        async with asyncio.TaskGroup() as group:  # a task that fails ends the others
             for user_id, mine in work.items():
                 group.create_task(user(user_id, mine))
 

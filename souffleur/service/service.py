@@ -38,12 +38,12 @@ T = TypeVar("T")
 
 
 class Service:
-    """Does the work that nobody waits for. `intake` and `wake` may be used from any thread."""
+    """Does the background work. `intake` and `wake` may be used from any thread."""
 
     def __init__(
         self, parts: "Parts", settings: Settings, find_zone: Callable[[str, object], tzinfo]
     ) -> None:
-        """`find_zone` returns the zone of a user for a time without one."""
+        """`find_zone` returns the zone of a user for a time without a zone."""
         self._parts = parts
         self._knowledge = parts.knowledge
         self._settings = settings
@@ -132,9 +132,9 @@ class Service:
         await self._warn_of_neglect()
 
     def end_session(self, user_id: str, session_id: str, agent_id: str) -> bool:
-        """Close a session, after what was said in it; return whether any turns were left.
+        """End a session after its turns; return whether it had turns that were still open.
 
-        On a server this is done in the background, and the answer is yes. Raises SouffleurError.
+        On a server this is done in the background, and it returns `True`. Raises SouffleurError.
         """
 
         def end() -> bool:
@@ -154,9 +154,9 @@ class Service:
             self._loop.call(self.queue.wake, user_id)
 
     async def judge_now(self, user_id: str) -> None:
-        """Judge the waiting turns of a user, whatever the cadence. Raises its error.
+        """Judge the waiting turns of a user, even if they are not due. Raises the user's error.
 
-        If another process judges this user, wait for it.
+        If another process judges this user, waits for it.
         """
         if not self._judges:
             return
@@ -168,11 +168,11 @@ class Service:
             await self.do(lambda: self.queue.judge_now(user_id))
 
     async def do(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Run work in the event loop that judges, so that no two loops change things at once."""
+        """Run work in the event loop that judges, so that two loops never change data at once."""
         return await self._loop.do(work)
 
     async def do_alone(self, user_id: str, work: Callable[[], Awaitable[T]]) -> T:
-        """Run work while nothing of a user is judged or summarised."""
+        """Run work while no turn of a user is judged or summarised."""
 
         async def alone() -> T:
             await self.intake.arrived(user_id=user_id)
@@ -185,18 +185,18 @@ class Service:
         return await self.do(alone)
 
     async def flush(self, seconds: float | None) -> bool:
-        """Wait until everything due is judged, summarised and on disk; return whether it is."""
+        """Wait until all due turns are judged, summarised and on disk; return whether they are."""
         return await self.do(lambda: self._flush(seconds))
 
     async def close(self) -> None:
-        """Judge while `seconds_left`, then close everything, even if closing one part fails."""
+        """Judge while there are `seconds_left`, then close all parts, even if a part fails."""
         if not self._is_forked:
             await self.do(self._close)
 
     def seconds_left(self) -> float:
-        """Return the seconds left for ending; `settings.shutdown_timeout` runs from the first call.
+        """Return the seconds left to close; `settings.shutdown_timeout` runs from the first call.
 
-        All parts of a process share them.
+        All parts of a process share these seconds.
         """
         now = self._parts.times.steady()
         if self._ends_at is None:
@@ -204,7 +204,7 @@ class Service:
         return max(0.0, self._ends_at - now)
 
     def check_not_forked(self) -> None:
-        """Raise StoreError in a forked process, where threads that are not there may hold locks."""
+        """Raise StoreError in a forked process: threads of the parent may hold its locks."""
         if self._is_forked:
             self._knowledge.memories.check_usable()
 
@@ -213,7 +213,7 @@ class Service:
         return os.getpid() != self._pid
 
     async def break_off(self) -> None:
-        """Stop the tasks of a start that failed; waiting work is left to the next start."""
+        """Stop the tasks after a failed start; waiting work is left to the next start."""
         async with AsyncExitStack() as stopping:
             if outbox := self.intake.outbox:
                 stopping.push_async_callback(asyncio.to_thread, outbox.close)
@@ -226,7 +226,7 @@ class Service:
         return self.error_for()
 
     def error_for(self, user_id: str = "") -> str:
-        """Return the same for one user, whose budget of the day may be used up."""
+        """Return the same for a user, or that the user's budget of the day is used up."""
         judging = self._parts.endpoints.error if self._judges else ""
         spent = self._parts.budget.trouble_of(user_id) if self._parts.budget else ""
         return joined(judging, spent, self._knowledge.trouble, self._delivery)
@@ -264,7 +264,7 @@ class Service:
         await self._knowledge.flush()
         everything = self._shared and self._settings.judge_every == 1
         if everything and await self._knowledge.journal.count_turns(TurnState.PENDING):
-            return False  # another process is to judge
+            return False  # another process has to judge
         return done and not self.intake.is_late and not self.queue.is_stalled
 
     async def _work_off(self, seconds: float | None) -> bool:
@@ -294,7 +294,7 @@ class Service:
         return False
 
     async def _close(self) -> None:
-        async with AsyncExitStack() as closing:  # last in, first out, whatever raises
+        async with AsyncExitStack() as closing:  # last in, first out, even if a part raises
             closing.push_async_callback(self._parts.close)
             closing.push_async_callback(self.queue.stop)
             closing.push_async_callback(lambda: self.queue.finish(self.seconds_left()))
@@ -311,7 +311,7 @@ class Service:
                 stopping.push_async_callback(self.schedule.stop)
 
     async def _warn_of_neglect(self) -> None:
-        """Log to the host's own logger, once, that due runs are never done."""
+        """Warn once in the host's own logger if due runs are never done."""
         from souffleur.service.rule_runs import find_neglect
 
         neglect = await find_neglect(
@@ -321,7 +321,7 @@ class Service:
             logging.getLogger("souffleur").warning("%s", neglect.text)
 
     async def _recover(self) -> None:
-        """Finish work that a crash interrupted; on a server, not the verdicts of other judges."""
+        """Finish work that a crash interrupted; on a server, skip verdicts of other processes."""
         outbox = self.intake.outbox
         if outbox:
             for order in await self._knowledge.removals.waiting():
@@ -338,7 +338,7 @@ class Service:
 
     @property
     def _delivery(self) -> str:
-        """Why turns are not on the server yet; empty if they are, or about to be."""
+        """Why turns are not on the server yet; empty if they are there or no delivery failed."""
         outbox = self.intake.outbox
         if outbox is None or not outbox.error:
             return ""
@@ -354,12 +354,12 @@ class Service:
         self._start_tasks()
 
     async def _retry(self) -> None:
-        """Write late turns; resume turns that waited for another day's budget, once it is there."""
+        """Write late turns; on a new day, resume the turns that waited for its budget."""
         self.intake.write_late()
         if self._parts.budget and self._parts.budget.take_renewal():
             await self.queue.resume()
 
 
 def _warn(what: str, outage: Outage) -> None:
-    """Log to the host's own logger, once per outage: ours is silent unless it is enabled."""
+    """Warn in the host's own logger, once per outage: Souffleur's logger is silent by default."""
     logging.getLogger("souffleur").warning("%s has failed %s", what, outage)

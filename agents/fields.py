@@ -181,8 +181,7 @@ Names = Annotated[Many[str], AfterValidator(_names)]
 """Names or topics; unusable ones are left out."""
 Cues = Annotated[Many[str], AfterValidator(_cues)]
 """Situations in which a memory should come to mind. Unusable cues and cues with a secret are
-left out, as cues are no reason to refuse a memory.
-"""
+left out, as cues are no reason to refuse a memory."""
 Handle = Annotated[str, BeforeValidator(_handle)]
 """The handle of a memory that was shown."""
 Since = Annotated[str | None, AfterValidator(_since)]

@@ -51,8 +51,7 @@ MOST_LIKELY = 3
 """Maximum memories that a judge may name as needed next."""
 LONG = 100
 """Maximum words of a content (characters in scripts without spaces) before it is sent back once.
-Otherwise a memory to which every turn adds a detail grows without end.
-"""
+Otherwise a memory to which every turn adds a detail grows without end."""
 PASSING_KINDS = frozenset({Kind.MOMENT, Kind.PROMISE, Kind.CONTEXT, Kind.EXPERIENCE})
 """Kinds about past events: a move makes the old address wrong, not the farewell party."""
 

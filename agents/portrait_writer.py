@@ -100,8 +100,7 @@ class Sources:
     """Number of versions so far, including undone versions."""
     elsewhere: str = ""
     """Contents of all current memories and episodes, and of memories that are over or corrected. A
-    portrait may leave out details that stand here.
-    """
+    portrait may leave out details that stand here."""
 
     forgotten: SubjectFinder = field(default_factory=lambda: SubjectFinder(Subject()))
     """Finds details of the former portrait that are forgotten."""

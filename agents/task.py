@@ -112,8 +112,7 @@ class Task(Generic[T]):
     """Whether `fault` compares long texts and therefore runs in a thread."""
     doubt: Callable[[T], Awaitable[str]] = _no_doubt
     """Returns a message about a usable answer, so that the model thinks again; empty if there is no
-    doubt. It is called for the first answer only.
-    """
+    doubt. It is called for the first answer only."""
     repair: str = "repair"
     """The prompt that asks again after an unusable answer."""
 

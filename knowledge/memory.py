@@ -281,8 +281,7 @@ class Memory(Frozen):
     """The topics, each in a few words."""
     cues: tuple[Text, ...] = ()
     """Situations in which it should come to mind, in other words than its content. They are
-    searched and never shown: document expansion, https://arxiv.org/abs/1904.08375.
-    """
+    searched and never shown: document expansion, https://arxiv.org/abs/1904.08375."""
     data: Data = Field(default_factory=dict)
     """Structured data for the host's own use."""
     uses: Number = Field(default=0, ge=0)

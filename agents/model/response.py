@@ -57,8 +57,7 @@ _MAX_NAME_LENGTH = 100
 """Maximum characters of the name of a model or of a finish reason."""
 _ANSWERS = ("content", "reasoning_content", "reasoning", "reasoning_details", "thinking")
 """Fields of a message that may hold the answer: servers that find thinking by a model's marks put
-all text into the later fields if the marks are missing. There, only an object is an answer.
-"""
+all text into the later fields if the marks are missing. There, only an object is an answer."""
 _WORDS = ("text", "summary", "content")
 """Fields that hold the words of a part."""
 _UNSAID = frozenset({"thinking", "reasoning", "redacted_thinking", "reasoning.encrypted"})

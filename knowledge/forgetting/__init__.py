@@ -1,1 +1,1 @@
-"""Forgetting: which memories, turns and texts tell the same as what a user asks to forget."""
+"""Forgetting: which memories, turns and texts repeat the content that a user asks to forget."""

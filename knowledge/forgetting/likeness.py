@@ -1,7 +1,7 @@
-"""Likeness: whether a text tells the same fact as a memory, also in other words. Pure.
+"""Likeness: whether a text tells the same fact as a memory, also in other words. Pure functions.
 
-A text is compared by its rare words, whatever its length: names, and what is said seldom. Words for
-the user and the persona do not count, as nobody says his own name.
+A text of any length is compared by its rare words, such as names. Words for the user and the
+persona do not count, as people do not say their own names.
 """
 
 import re
@@ -19,20 +19,20 @@ from souffleur.knowledge.text.plain import fold_width_and_case
 from souffleur.knowledge.text.sentences import sentences
 
 TOLD_SHARE = 0.7
-"""Minimum share of a memory's weight in a text that surely tells the same."""
+"""Minimum share of a memory's weight in a text that surely tells the memory."""
 NEAR_SHARE = 0.5
-"""Minimum share in a text that possibly tells the same, if all words are everyday ones."""
+"""Minimum share in a text that possibly tells the memory, if it shares only everyday words."""
 STRONG, MIDDLE, WEAK, FAINT = 1.0, 0.6, 0.3, 0.1
 """Weight of a rare word; of a rare character; of a number or a word that this user says often; of
 an everyday word or character."""
 LITTLE = 0.1
-"""Share of a memory's weight below which rare words tell nothing: long memories share one with
-many others by chance."""
+"""Share of a memory's weight below which rare words prove nothing, as long memories share a word
+with many other texts by chance."""
 OFTEN = 30
-"""A word in more texts of one user is not rare; of very many texts, in more than one in fifty."""
+"""Maximum texts of a user that have a rare word; with very many texts, 1 in 50 of them."""
 
 KEY_LENGTH = 6
-"""Letters by which a word is compared: allergy is allergic, psoriasis psoriatic."""
+"""Number of letters by which words are compared: allergy is allergic, psoriasis psoriatic."""
 
 
 def key_of(word: str) -> str:
@@ -48,20 +48,20 @@ _LISTS = tomllib.loads(Path(__file__).with_name("everyday.toml").read_text(encod
 EVERYDAY = frozenset((*map(key_of, _LISTS["english"].split()), *_LISTS["unspaced"].split()))
 """Keys of everyday words, which two texts may share by chance."""
 COMMON_HAN = frozenset("".join(_LISTS["characters"].split()))
-"""Characters that stand in many words: one of them alone tells nothing."""
+"""Characters that are part of many words: a single one of them proves nothing."""
 KIN = frozenset(map(key_of, _LISTS["people"].split()))
-"""Keys of words for a person near somebody."""
+"""Keys of words for relatives and other close people."""
 KIN_UNSPACED = tuple(_LISTS["unspaced_people"].split())
-"""Words for a person near somebody, in scripts without spaces."""
+"""Words for relatives and other close people, in scripts without spaces."""
 PARTICLES = frozenset("的了吗呢吧啊呀哦嗯么嘛啦のはがをにへともでやだねよかなて")
 """Characters that never belong to a word. 过, 地, 得 and 着 are left out: see 过敏."""
 
 _DATE = re.compile(r"\d{1,2}|(?:19|20)\d\d|\d+:\d+")
-"""A number that is mostly part of a date: a day, a year, a time of day."""
+"""A number that is usually part of a date: a day, a year, a time of day."""
 HEAD = re.compile(r"\[[^\]\n]{1,40}\]\s+")
 """The date at the head of an episode, which is not compared."""
 _CLITIC = re.compile(r"^(?:[cdjlmnst]|qu)'(?=.)|(?<=.)'(?:s|d|m|ll|re|ve)$")
-"""Clitics, which are written together with a name: Ann's, she'll, d'Anna."""
+"""Short forms that are joined to a name: Ann's, she'll, d'Anna."""
 _SPACE = re.compile(rf"(?<=[{HAN}])[ \u3000](?=[{HAN}])")
 """A space within a Japanese name: 田中 太郎 is 田中太郎."""
 _GAP = re.compile(rf"(?<=[{HAN}\uac00-\ud7a3]) (?=[{HAN}\uac00-\ud7a3])")
@@ -104,7 +104,7 @@ def weigh(text: str, called: Iterable[str] = (), often: AbstractSet[str] = froze
 
 
 def _keys_of(run: tuple[str, ...]) -> Iterator[str]:
-    """Yield the keys of words; in scripts without spaces, of single characters and of pairs."""
+    """Yield the keys of words; in scripts without spaces, of characters and their pairs."""
     if is_spaced(run[0]):
         yield from (key_of(word) for word in run if word not in STOP_WORDS)
         return
@@ -124,7 +124,7 @@ def _weight(key: str, often: AbstractSet[str]) -> float:
 
 
 def frequent_keys(texts: Iterable[str]) -> frozenset[str]:
-    """Return the keys of the words that stand in many of these texts."""
+    """Return the keys of the words that many of these texts have."""
     listed = [weigh(text) for text in texts]
     found = Counter(key for one in listed for key in one)
     most = max(OFTEN, len(listed) // 50)
@@ -133,15 +133,15 @@ def frequent_keys(texts: Iterable[str]) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class SoughtMemory:
-    """A memory to be forgotten, prepared to be looked for in many texts."""
+    """A memory to be forgotten, prepared for comparing it with many texts."""
 
     content: str
     names: tuple[str, ...] = ()
     """Names that no other memory mentions: a text with one of them surely tells the same."""
     shared: tuple[str, ...] = ()
-    """Names that other memories mention, too: a text with one possibly tells the same."""
+    """Names that other memories mention, too: a text with one of them possibly tells the memory."""
     others: tuple[str, ...] = ()
-    """Names that other memories mention and this one does not."""
+    """Names that other memories mention and this memory does not."""
     called: tuple[str, ...] = ()
     """Names of the user and the persona."""
     often: frozenset[str] = frozenset()
@@ -152,10 +152,9 @@ class SoughtMemory:
         object.__setattr__(self, "weights", weigh(self.content, self.called, self.often))
 
     def in_text(self, text: str) -> Likeness:
-        """Return how surely a text tells the memory, as a whole or in one of its sentences.
+        """Return how surely a text, or one of its sentences, tells the memory.
 
         A sentence that also names somebody else is never sure.
-
 
         >>> peanuts = SoughtMemory("Ann is allergic to peanuts.", called=("Ann",))
         >>> said = "I'm allergic to peanuts", "A peanut bar?", "I am at home", "My mum's allergy"
@@ -195,7 +194,7 @@ class SoughtMemory:
         return share(self.weights, self.weights.keys() & weigh(text, self.called).keys())
 
     def in_memory(self, content: str) -> Likeness:
-        """Return how surely another memory tells this one: it must tell nothing else to be sure.
+        """Return how surely another memory repeats this memory; a sure one must say nothing else.
 
         >>> tea = SoughtMemory("Ann likes green tea.", called=("Ann",))
         >>> said = "Green tea is liked by Ann.", "Ann likes 3 green teas.", "Ann sings."
@@ -217,7 +216,7 @@ class SoughtMemory:
 
 
 def telling(weights: Weights) -> set[str]:
-    """Return the keys that two memories must share to say the same: all but everyday words.
+    """Return the keys that two memories must share to say the same: all except everyday words.
 
     >>> sorted(telling(weigh("We met on 3 May 2026")))
     ['2026', '3', 'met']
@@ -258,7 +257,7 @@ def names_somebody(text: str, names: Iterable[str] = (), *, but: str = "") -> bo
 
 
 def stands_in(text: str, names: Iterable[str]) -> bool:
-    """Return whether any of these names stands in a text.
+    """Return whether a text has any of these names.
 
     >>> [stands_in(text, ["Jo"]) for text in ("Did Jo's train leave?", "I enjoy it")]
     [True, False]
@@ -271,9 +270,9 @@ def stands_in(text: str, names: Iterable[str]) -> bool:
 
 
 def forms_of(name: str) -> tuple[str, ...]:
-    """Return how a name stands among `padded_words`: as whole words or as characters in a run.
+    """Return the forms to look for in `padded_words`: whole words, or characters in a run.
 
-    A name must have at least two letters or digits, else it stands nowhere.
+    A name with fewer than two letters or digits has no form.
 
     >>> forms_of("Ann"), forms_of("周雯"), forms_of("J")
     ((' ann ',), ('周雯',), ())
@@ -287,7 +286,7 @@ def forms_of(name: str) -> tuple[str, ...]:
 
 
 def padded_words(text: str) -> str:
-    """Return the words of a text among which `forms_of` a name may stand.
+    """Return the words of a text, in which a form of a name (`forms_of`) is looked for.
 
     >>> padded_words("Ann's tea")
     ' ann tea '

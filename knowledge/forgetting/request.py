@@ -1,7 +1,7 @@
 """Forgetting a memory on request, with the turns and memories that tell the same.
 
-All of them are hidden at once, those that possibly tell the same included. A judge is asked about
-these afterwards; records that it calls something else are shown again (`Writer.spare`).
+All these records are hidden at once, including those that possibly tell the same. A judge is asked
+about the latter afterwards; the other records are then shown again (`Writer.spare`).
 """
 
 from collections import defaultdict
@@ -47,9 +47,9 @@ from souffleur.knowledge.text.sentences import sentences
 from souffleur.knowledge.turn import Turn
 
 MOST_DOUBTFUL = 240
-"""Maximum number of lines that a judge is asked about; further doubtful ones stay hidden."""
+"""Maximum number of lines that a judge is asked about; further doubtful lines stay hidden."""
 NEIGHBOURS = 2
-"""Number of turns before and after one that tells the memory, which may go on about it."""
+"""Number of turns before and after a matching turn that may continue its subject."""
 _LOOKED_AT = (
     MemoryState.ACTIVE,
     MemoryState.PENDING,
@@ -60,7 +60,7 @@ _LOOKED_AT = (
 
 @dataclass(frozen=True)
 class Doubt:
-    """Lines that possibly tell the same as memories that a user asked to forget."""
+    """Lines that possibly repeat memories that a user asked to forget."""
 
     user_id: str
     agent_id: str
@@ -70,7 +70,7 @@ class Doubt:
 
 
 JudgeDoubt = Callable[[Doubt], Awaitable[Sequence[bool] | None]]
-"""Returns for each line whether it tells a forgotten memory; `None` if no judge answers."""
+"""Returns for each line whether it repeats a forgotten memory; `None` if no judge answers."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Line:
     """A line that possibly tells the memory."""
 
     id: str
-    """The id of the memory or turn that the line stands in."""
+    """The id of the memory or turn with the line."""
     text: str = ""
     """The words of the line; empty for a turn, whose words are read from its record."""
 
@@ -96,7 +96,7 @@ class KnownRecords:
     """Keys of words that the user says often: see `likeness`."""
 
     def sought(self, memory: Memory, deleted: frozenset[str]) -> SoughtMemory:
-        """Return a memory prepared to be looked for; those in `deleted` are forgotten with it."""
+        """Return a memory prepared for the search; `deleted` memories are forgotten with it."""
         stay = [one for one in self.memories if one.id not in deleted and one.id != memory.id]
         stay = [one for one in stay if one.category not in NARRATIVE]
         mine = [name for name in memory.entities if not self._is_called(name)]
@@ -127,7 +127,7 @@ class Matches:
     turns: set[str] = field(default_factory=set)
     """The turns that surely tell it."""
     memories: dict[str, list[str]] = field(default_factory=dict)
-    """The memories that surely tell it, each with its sentences that do."""
+    """The memories that surely tell it, each with its sentences that tell it."""
     doubtful: list[tuple[float, Line]] = field(default_factory=list)
     """The lines that possibly tell it, each with its nearness to the memory."""
 
@@ -138,7 +138,7 @@ def names_in(memories: Iterable[Memory]) -> tuple[str, ...]:
 
 
 def unshared(names: Iterable[str], others: Iterable[Memory]) -> tuple[str, ...]:
-    """Return the names that none of the other memories mentions, in their order.
+    """Return the names that no other memory mentions, in their order.
 
     >>> from types import SimpleNamespace as Noted
     >>> unshared(("Tom", "Oslo"), [Noted(entities=("Oslo",))])
@@ -159,8 +159,8 @@ def find_matches(
 ) -> Matches:
     """Return the records that tell a memory.
 
-    `evidence` are the turns that the memory rests on, `requests` those that ask to forget
-    it: both are hidden in any case. `deleted` are memories that are forgotten together with it.
+    `evidence` are the turns that the memory rests on, `requests` the turns that ask to forget it;
+    both are always hidden. `deleted` are memories that are forgotten together with it.
     """
     found = Matches(turns=set(evidence))
     for one in records.memories:
@@ -190,13 +190,13 @@ def find_matches(
 def _look_in_narrative(sought: SoughtMemory, one: Memory, found: Matches) -> None:
     """Add an episode or portrait, or its lines that possibly tell the memory.
 
-    The sentence after one that surely tells it is doubtful as well, if it names nobody.
+    The next sentence after a sure sentence is doubtful as well, if it names nobody.
     """
     told = {line: sought.in_text(line) for line in lines_of(one)}
     surely = [line for line, how in told.items() if how is Likeness.SURE]
     if surely or sought.in_text(one.searchable) is Likeness.SURE:
         found.memories[one.id] = surely
-    if one.state is MemoryState.SUPERSEDED:  # nobody reads it any more
+    if one.state is MemoryState.SUPERSEDED:  # nobody reads an inactive memory
         return
     following = [
         after for before, after in pairwise(sentences(one.content)) if before.strip() in surely
@@ -210,9 +210,9 @@ def _look_in_narrative(sought: SoughtMemory, one: Memory, found: Matches) -> Non
 def turns_beside(
     turn_ids: AbstractSet[str], turns: Sequence[Turn], names: Sequence[str], called: Sequence[str]
 ) -> Iterator[Turn]:
-    """Yield turns near these in the same talk that name nobody: "she left me for him".
+    """Yield turns near these turns in the same talk that name nobody: "she left me for him".
 
-    `turns` are in order; `names` are known ones, `called` those of the user and the persona.
+    `turns` are in order; `names` are known names, `called` the names of the user and the persona.
     """
     talks: dict[tuple[str, str], list[Turn]] = defaultdict(list)
     for turn in turns:
@@ -315,7 +315,7 @@ async def _extended(
 
 
 def _asked_about(found: Matches, room: int) -> list[Line]:
-    """Return the doubtful lines that a judge can be asked about; the others count as sure."""
+    """Return the doubtful lines that a judge can be asked about; the other lines count as sure."""
     for near, line in found.doubtful[room:]:
         if line.text:
             found.memories.setdefault(line.id, []).append(line.text)
@@ -327,9 +327,10 @@ def _asked_about(found: Matches, room: int) -> list[Line]:
 async def _add_episodes(
     found: Matches, only: dict[str, list[int]], known: Mapping[str, Memory], journal: Journal
 ) -> None:
-    """Add the episodes written from turns that are hidden, if they can be written again.
+    """Add the episodes written from hidden turns, if they can be written again.
 
-    One whose raw turns have expired cannot: it is kept unless its own text tells of it.
+    An episode whose raw turns have expired cannot: it is kept, unless its own text tells the
+    memory.
     """
     hidden = sorted(filter(is_id, {*found.turns, *only} - known.keys()))
     for segment in await Sessions(journal).segments_with(hidden):
@@ -362,7 +363,7 @@ def _texts_by_id(found: Matches, lines: Sequence[Line]) -> dict[str, list[str]]:
 
 
 def ids_to_show_again(entry: LedgerEntry, tells: Sequence[bool]) -> tuple[str, ...]:
-    """Return the ids of records to show again: hidden for doubtful lines of which none tells.
+    """Return the ids of records to show again, as none of their doubtful lines tells the memory.
 
     `tells` says for each doubtful line whether it tells a forgotten memory.
     """
@@ -380,7 +381,7 @@ def doubts_of(entry: LedgerEntry) -> list[Line]:
 def show_again(entry: LedgerEntry, ids: Iterable[str]) -> LedgerEntry:
     """Return an entry that no longer hides these records, without any doubtful lines.
 
-    Its changes stay, as the ledger tells what was done; undoing it leaves these records alone.
+    Its changes stay, as the ledger records what was done; undoing it leaves these records alone.
     """
     gone, resting = set(ids), entry.details["resting"]
     left = (change for change in entry.changes if change.after.id not in gone)
@@ -394,7 +395,7 @@ def show_again(entry: LedgerEntry, ids: Iterable[str]) -> LedgerEntry:
 
 
 def ids_shown_again(entry: LedgerEntry) -> frozenset[str]:
-    """Return the ids of records that an entry had hidden in doubt and that are shown again."""
+    """Return the ids of records that an entry hid in doubt and that are shown again."""
     return frozenset((entry.details.get("resting") or {}).get("spared", ()))
 
 
@@ -415,7 +416,7 @@ class Hidden:
     turns: frozenset[str] = frozenset()
 
     def without_hidden(self, points: Iterable[Point]) -> list[Point]:
-        """Return records for a copy that leaves the store, without the words of hidden ones.
+        """Return records for a copy that leaves the store, without the words of hidden records.
 
         >>> hidden = {"type": "turn", "id": "t", "user": "I did", "assistant": "ok"}
         >>> (left,) = Hidden(turns=frozenset({"t"})).without_hidden([Point("t", hidden)])

@@ -1,4 +1,4 @@
-"""The subject of a removal, and how texts that tell of it are found and cut. Pure."""
+"""The subject of a removal, and how texts about it are found and cut. Pure functions."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -24,9 +24,9 @@ class Subject(Frozen):
     topic: str = ""
     """The topic as the person named it; a text with all its terms tells of the subject."""
     names: tuple[str, ...] = ()
-    """Names that no other memory mentions; a text with one of them tells of the subject."""
+    """Names that no other memory mentions; a text with one of these names tells of the subject."""
     contents: tuple[str, ...] = ()
-    """Contents of memories that go; a text with most rare words of one tells of the subject."""
+    """Contents of removed memories; a text with most rare words of a content tells of it."""
     called: tuple[str, ...] = ()
     """Names of the user and the persona, which are never compared."""
 
@@ -57,7 +57,7 @@ class SubjectFinder:
         """
         if not text:
             return False
-        if text not in self._found:  # of one user, many records hold the same words
+        if text not in self._found:  # many records of a user have the same words
             self._found[text] = self._looks_for(text)
         return self._found[text]
 
@@ -125,7 +125,7 @@ class SubjectFinder:
         return "" if self.finds(left) or not any(map(str.isalnum, left)) else head + left
 
     def lines(self, text: str) -> tuple[str, ...]:
-        """Return the sentences of a text that tell of the subject; the text if no single one does.
+        """Return the sentences that tell of the subject; the whole text if no single sentence does.
 
         >>> SubjectFinder(Subject(topic="Tom")).lines("Ann is well. Tom called.")
         ('Tom called.',)

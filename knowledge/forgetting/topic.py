@@ -1,4 +1,4 @@
-"""Traces of a topic: the records that tell of it or rest on such records, with reasons. Pure."""
+"""Traces of a topic: records about it, and records that rest on these, with reasons. Pure."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,11 +17,11 @@ from souffleur.knowledge.text.plain import clip
 from souffleur.knowledge.turn import Turn
 
 MAX_SHOWN = 300
-"""Maximum number of characters of a text that a preview shows."""
+"""Maximum characters of a text in a preview."""
 RESEMBLES = "it tells something else in much the same words"
-"""The reason for a memory that is removed only if it is chosen."""
+"""The reason for a memory that is only removed if the user chooses it."""
 MAY_TELL = "it may tell of it in other words"
-"""The reason for a record that shares rare words; it is removed only if it is chosen."""
+"""The reason for a record with shared rare words; it is only removed if the user chooses it."""
 HAS_NAME = "it mentions a name that goes"
 BESIDE = "it was said beside what goes, and names nobody"
 DOUBTFUL = frozenset({MAY_TELL, HAS_NAME, BESIDE})
@@ -30,22 +30,22 @@ DOUBTFUL = frozenset({MAY_TELL, HAS_NAME, BESIDE})
 
 @dataclass(frozen=True)
 class Trace:
-    """One record that tells of the topic, or rests on a record that does."""
+    """A record that tells of the topic, or that rests on a record about the topic."""
 
     id: str
     """The record's id, by which it is chosen."""
     kind: str
     """memory, episode, portrait, turn, entry, proposal, window, segment, item, or another."""
     text: str
-    """The text of the record, perhaps clipped."""
+    """The text of the record, cut if it is long."""
     why: str
     """The reason why the record is listed."""
     whole: bool = True
-    """Whether the whole record is removed; else only its `lines`."""
+    """Whether the whole record is removed; otherwise only its `lines`."""
     lines: tuple[str, ...] = ()
     """The lines that are removed, if not the whole record."""
     sure: bool = True
-    """Whether the record clearly belongs to the topic; else it is removed only if chosen."""
+    """Whether the record clearly belongs to the topic; otherwise it is only removed if chosen."""
     at: datetime | None = None
     """When the record was learned or said."""
 
@@ -59,7 +59,7 @@ class TopicPreview:
     topic: str
     """The topic."""
     traces: list[Trace]
-    """The records that tell of the topic, or rest on such records."""
+    """The records that tell of the topic, or rest on records about it."""
     notes: list[str] = field(default_factory=list)
     """Notes on other effects of forgetting, and on copies that it does not reach."""
 
@@ -180,7 +180,7 @@ def _beside(
 
 
 def _narratives(records: StoredRecords, finder: SubjectFinder, erased: set[str]) -> Iterator[Trace]:
-    """Yield the episodes and portraits that tell of it; old versions are removed whole."""
+    """Yield the episodes and portraits that tell of the topic; old versions are removed whole."""
     over = {
         segment.episode_id
         for segment in records.segments
@@ -219,7 +219,7 @@ def _turns(
 
 
 def _doubtful(records: StoredRecords, finder: SubjectFinder, listed: set[str]) -> Iterator[Trace]:
-    """Yield the records not listed yet that share rare words with the subject."""
+    """Yield records that share rare words with the subject and are not in the list yet."""
     for one in records.memories:
         if one.id in listed:
             continue
@@ -237,7 +237,7 @@ def _doubtful(records: StoredRecords, finder: SubjectFinder, listed: set[str]) -
 def _beside_turns(
     records: StoredRecords, telling: set[str], called: Sequence[str], listed: set[str]
 ) -> Iterator[Trace]:
-    """Yield the turns beside ones that tell of the topic, if they name nobody."""
+    """Yield the turns next to turns about the topic, if they name nobody."""
     said = sorted((one for one in records.turns if not one.expunged), key=lambda one: one.seq)
     for turn in turns_beside(telling, said, names_in(records.memories), called):
         if turn.id not in listed:

@@ -1,1 +1,1 @@
-"""Connections to other programs, and what to do when they fail."""
+"""Connections to other programs, and handling of their failures."""

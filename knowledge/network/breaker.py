@@ -1,4 +1,4 @@
-"""A circuit breaker: while an endpoint fails, it is called only now and then.
+"""A circuit breaker: calls a failing endpoint only from time to time.
 
 See M. Nygard, Release It! (2007): closed while requests succeed; open after failures, for a pause
 that doubles each time; then half open for a single request, whose result closes or reopens it.
@@ -66,7 +66,7 @@ class Breaker:
 
     @property
     def trouble(self) -> str:
-        """A sentence that says which work fails, since when and why; empty without an outage."""
+        """A sentence: which work fails, since when, and why; empty without an outage."""
         return f"{self.what} has failed {self.outage}" if self.outage else ""
 
     @property
@@ -102,7 +102,7 @@ class Breaker:
                 self._probing = False
 
     def trip(self, error: EndpointError | EmbedderError) -> None:
-        """Count a failure, and open the breaker for a pause unless it was an early time-out."""
+        """Count a failure, and open the breaker for a pause; the first time-outs only count."""
         self._failures += 1
         since = self.outage.since if self.outage else self._now()
         self.outage = Outage(since, str(error), self._failures)

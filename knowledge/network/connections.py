@@ -1,6 +1,6 @@
-"""Connections: proxies and certificates of our HTTP clients, as the environment names them.
+"""Connections: proxies and certificates of our HTTP clients, from the environment.
 
-A variable that was set for another program may be wrong for us: then the error names it.
+A variable that was set for another program may not suit us: then the error names the variable.
 """
 
 import os
@@ -18,9 +18,9 @@ _SOCKS = ("socks5", "socks5h")
 
 
 def connection(url: str) -> dict[str, Any]:
-    """Return the arguments of a client or transport of httpx2 or httpx that will call a URL.
+    """Return the arguments for an httpx2 or httpx client or transport that will call a URL.
 
-    No proxy is used for this machine. Raises SettingsError for a variable that cannot be right.
+    This machine is called without a proxy. Raises SettingsError for an invalid variable.
     """
     proxy = _proxy(url)
     plain = url.lower().startswith("http://")
@@ -34,13 +34,13 @@ def trusted() -> ssl.SSLContext:
     """Return the context of every TLS connection. Creating it takes about 20 ms.
 
     It trusts the certificates that SSL_CERT_FILE and SSL_CERT_DIR name at the first call. Raises
-    SettingsError if there are none.
+    SettingsError if there are no certificates.
     """
     import httpx2
 
     folders = os.environ.get("SSL_CERT_DIR", "")
     if os.environ.get("SSL_CERT_FILE"):
-        folders = ""  # it is not looked at then
+        folders = ""  # the variable is ignored then
     if folders and not any(map(os.path.isdir, folders.split(os.pathsep))):
         raise _untrusted("SSL_CERT_DIR", "there is no such folder")
     try:
@@ -63,7 +63,7 @@ def _untrusted(variable: str, why: str) -> SettingsError:
 
 
 def _proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for a URL; `None` if it names none."""
+    """Return the proxy that the environment names for a URL; `None` for no proxy."""
     named = getproxies()
     kind = next((kind for kind in (url.partition(":")[0].lower(), "all") if named.get(kind)), "")
     if not kind or _is_exempt(host_of(url), named.get("no", "")):
@@ -78,7 +78,7 @@ def _proxy(url: str) -> str | None:
 
 
 def _is_exempt(host: str, exempt: str) -> bool:
-    """Return whether a host is reached without a proxy: this machine, or one in NO_PROXY.
+    """Return whether a host needs no proxy: this machine, or a host in NO_PROXY.
 
     >>> [_is_exempt(host, "10.0.0.0/8") for host in ("10.1.2.3", "localhost", "a.example")]
     [True, True, False]

@@ -1,4 +1,4 @@
-"""Explanations of an endpoint's HTTP status, and of errors of the client that called it."""
+"""Explanations for HTTP statuses of endpoints, and for errors of the HTTP client."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ _HINTS = {
 
 
 def hint_for(status: int, own: Mapping[int, str]) -> str:
-    """Return advice for a status; `own` has the hints for this kind of endpoint.
+    """Return advice for a status; `own` has the advice for this kind of endpoint.
 
     >>> hint_for(401, {}), hint_for(404, {404: "check the address"})
     ('check the API key', 'check the address')
@@ -25,7 +25,7 @@ def hint_for(status: int, own: Mapping[int, str]) -> str:
 
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error and its explicit causes, without contexts, which may be of other calls."""
+    """Yield the error and its explicit causes; not its contexts, which may be of other calls."""
     cause: BaseException | None = error
     while cause is not None:
         yield cause
@@ -43,5 +43,5 @@ def is_unreachable(error: BaseException) -> bool:
 
 
 def _is_openai(error: BaseException, kind: str) -> bool:
-    openai = sys.modules.get("openai")  # if nothing has loaded it, it has raised nothing
+    openai = sys.modules.get("openai")  # an unloaded library has raised no error
     return openai is not None and isinstance(error, getattr(openai, kind))

@@ -1,4 +1,4 @@
-"""The embedder: turns texts into checked unit vectors, by the model that `provider:model` names."""
+"""The embedder: turns texts into checked unit vectors, with the model named `provider:model`."""
 
 import asyncio
 import math
@@ -88,8 +88,8 @@ class Embedder:
     async def find_dimension(self) -> int:
         """Return the length of the vectors. Raises EmbedderError.
 
-        If `floor` or the dimension is unknown, six sentences are embedded once to find both:
-        unrelated texts have a cosine of 0.1 with some models and 0.7 with others.
+        If `floor` or the dimension is unknown, six sentences are embedded once to find both: the
+        cosine of unrelated texts is 0.1 with some models and 0.7 with others.
         """
         if not self._measured or self.dimension is None:
             count = len(_UNRELATED[0])
@@ -168,7 +168,7 @@ class Embedder:
             batch = asked[start : start + TEXTS_PER_REQUEST]
             rows = await self._rows([text for _, text in batch], query=query, within=within)
             found.update(zip(batch, rows, strict=True))
-        if any(key not in found for key in keys):  # blanks
+        if any(key not in found for key in keys):  # blank texts
             blank = _first_unit(await self.find_dimension())
             found = {key: found.get(key, blank) for key in keys}
         self._remember(found)
@@ -191,8 +191,8 @@ class Embedder:
                     return [await self._embeddings.aembed_query(text) for text in texts]
                 return await self._embeddings.aembed_documents(texts)
         except Exception as error:  # noqa: BLE001
-            # Any library may raise anything here, and all of it becomes one error of ours; a cause
-            # would be logged by a host, and quote what the endpoint said.
+            # Any library may raise any error here; all become one error of ours. It has no cause,
+            # as a host would log it with the endpoint's words.
             raise translate(error, self.name, self._embeddings, texts) from None
 
     def _check(self, answer: Any, count: int) -> list[_Vector]:
@@ -298,7 +298,7 @@ def _name(embeddings: Embeddings) -> str:
 
 
 def _unit(row: NDArray[np.float64]) -> _Vector:
-    row = row / np.abs(row).max()  # the squares of huge or tiny numbers would not fit
+    row = row / np.abs(row).max()  # the squares of very large or small numbers would overflow
     return np.asarray(row / math.sqrt(float(row @ row)), dtype=np.float32)
 
 

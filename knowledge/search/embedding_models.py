@@ -27,7 +27,7 @@ from souffleur.knowledge.search.words import STOP_WORDS, is_spaced, split, stem
 
 
 class Embeddings(Protocol):
-    """Vectors of documents and of queries, which a model may embed differently."""
+    """Vectors of documents and of queries; a model may embed the two differently."""
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return one vector per text."""
@@ -48,7 +48,7 @@ class Embeddings(Protocol):
 
 OPENAI = "https://api.openai.com/v1"
 TEXTS_PER_REQUEST = 64
-"""Number of texts per request; more is too much for some local servers."""
+"""Number of texts per request; some local servers cannot take more."""
 
 _DETAIL = 200
 """Maximum characters of an endpoint's own message in an error."""
@@ -85,7 +85,7 @@ def openai_embeddings(
     # The embedder reports invalid numbers in its own words.
     message = "(?s:Pydantic serializer warnings:.*field_name='embedding')"
     warnings.filterwarnings("ignore", message=message, category=UserWarning)
-    # A connection kept alive belongs to the event loop that opened it, and kills the next one.
+    # A kept-alive connection belongs to the event loop that opened it, and breaks the next one.
     limits = httpx2.Limits(max_keepalive_connections=0)
     way = connection(url)
     http = httpx2.AsyncClient(**way, timeout=timeout, limits=limits)
@@ -96,12 +96,12 @@ def openai_embeddings(
         request_timeout=timeout,
         max_retries=1,
         chunk_size=TEXTS_PER_REQUEST,
-        # Otherwise texts go out as token numbers, which few servers but OpenAI's understand.
+        # Otherwise texts are sent as token numbers, which few servers except OpenAI's understand.
         check_embedding_ctx_length=False,
         model_kwargs={"encoding_format": "float"},
         openai_proxy="",
         http_async_client=http,
-        http_client=httpx2.Client(**way),  # never used; its own would read certificates anew
+        http_client=httpx2.Client(**way),  # never used; its own would read certificates again
     )
 
 
@@ -194,7 +194,7 @@ _STOPPED = 0.1
 _NGRAM = 0.35
 """Weight of each 3- or 4-gram of a word, before adjusting for their number."""
 _CHARACTERS = (0.5, 1.0, 0.6)
-"""Weights of 1-, 2- and 3-grams in scripts without spaces."""
+"""Weights of 1-, 2- and 3-grams of characters in scripts without spaces."""
 _COMMON = frozenset(
     "的了吗呢吧啊呀哦嗯着过得地很就也都是我你他她它在有和这那们不一个" + "のはがをにへともでした"
 )
@@ -208,7 +208,7 @@ Feature = tuple[int, float]
 class HashEmbeddings:
     """Embeddings without a model: signed feature hashing of words and n-grams, of unit length.
 
-    They represent spelling and not meaning: texts that share words, or parts of words, are near.
+    They represent spelling, not meaning: texts that share words or parts of words are near.
     Weinberger et al., "Feature Hashing for Large Scale Multitask Learning" (2009).
 
     >>> import numpy as np
@@ -249,7 +249,7 @@ class HashEmbeddings:
         for feature, weight in _features(text):
             totals[feature] += weight
         hashes = np.fromiter(totals, np.uint64, len(totals))
-        # CRC is linear: without this step, similar n-grams of one length would collide.
+        # CRC is linear: without this step, similar n-grams of the same length would collide.
         hashes = (hashes * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
         weights = np.array([math.log1p(total) for total in totals.values()])
         signs = np.where(hashes & np.uint64(1), 1.0, -1.0)

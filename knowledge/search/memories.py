@@ -1,4 +1,4 @@
-"""Searching memories by sense, words, cues and links; and browsing them in order."""
+"""Searching memories by meaning, words, cues and links; and browsing them in order."""
 
 import asyncio
 import math
@@ -42,15 +42,15 @@ if TYPE_CHECKING:
 HITS_PER_SEARCH = 40
 """Number of hits taken from each search."""
 LEAST_WEIGHT = 0.75
-"""Least weight of a relevance in a rank score; importance and recency add up to 0.25."""
+"""Minimum weight of the relevance in a rank score; importance and recency add up to 0.25."""
 BEHIND_RELEVANT = LEAST_WEIGHT * RELEVANCE_GATE
 """Relevance below which no memory ranks before a relevant one."""
 HOP_SHARE = 0.6
-"""Share of a hit's relevance that a memory with the same name or a relation to it gets."""
+"""Share of a hit's relevance that a linked memory gets, by the same name or a relation."""
 MAX_LINKED = 3
 """Maximum number of linked memories in a result."""
 COMMON_NAME_MEMORIES = 6
-"""Number of memories from which their common name no longer links them."""
+"""Number of memories with the same name from which the name links them no longer."""
 
 Parts = dict[str, float]
 """Nearness from 0 to 1: cosine and lexical of the text, cue_cosine and cue_lexical of its cues."""
@@ -120,7 +120,7 @@ def _searches(
     allowed: Sequence[Filter],
     corpus: Filter | None = None,
 ) -> list[tuple[str, float, Search]]:
-    """Return a search of the texts themselves, and one of their cues, in each allowed set."""
+    """Return two searches in each allowed set: by the texts themselves and by their cues."""
     return [
         (part, weight, Search(vector, some, HITS_PER_SEARCH, corpus, by_cues))
         for some in allowed
@@ -129,7 +129,7 @@ def _searches(
 
 
 def _found(memory: Memory, parts: Parts, query: Query, policy: Policy, hop: float = 0.0) -> Found:
-    """Return a memory with its rank score; `hop` is the least relevance of a linked memory."""
+    """Return a memory with its rank score; `hop` is the minimum relevance of a linked memory."""
     relevance = max(hop, relevance_of(parts))
     value = effective(memory, query.now, policy)
     importance = min(value / policy.core_value, 1.0)
@@ -146,7 +146,7 @@ async def _follow_links(
     allowed: Filter,
     ranked: Sequence[Found],
 ) -> list[Found]:
-    """Return memories that the best hits link to by name or relation and that are not hits."""
+    """Return memories that are linked to the best hits by name or relation and are not hits."""
     best = [found for found in ranked[:3] if found.relevant]
     linked = [found for found in best if found.memory.entities or found.memory.relations]
     if not linked:
@@ -249,7 +249,7 @@ def follows(here: Position, after: Position, newest_first: bool) -> bool:
 
 
 def _beyond(wanted: Wanted, moment: datetime, newest_first: bool) -> Wanted:
-    """Return the same wish for memories learned before a moment, or else after it."""
+    """Return the same request for memories learned before a moment, or after it."""
     if newest_first:
         return replace(wanted, until=min(moment, wanted.until or moment))
     begins = moment + INSTANT

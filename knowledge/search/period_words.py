@@ -36,7 +36,7 @@ class Phrase:
     meaning: PhraseMeaning
     text: str
     count: float | None = None
-    """The number of units ago; negative in the future."""
+    """The number of units in the past; negative in the future."""
     few: str | None = None
     """The word for an unknown number, such as "several"."""
     unit: str | None = None
@@ -47,9 +47,9 @@ class Phrase:
     season: int | None = None
     """The first month of the season."""
     year: int | None = None
-    """The calendar year; below 1000 the number of years ago, negative in the future."""
+    """The calendar year; below 1000 the number of years ago (negative in the future)."""
     part: tuple[int, int] | None = None
-    """The hours at which the part of the day begins and ends; above 24 on the next day."""
+    """The start and end hour of the part of the day; above 24 on the next day."""
 
 
 def _words(table: dict[Any, str]) -> dict[str, Any]:
@@ -114,8 +114,8 @@ _VALUES: dict[str, dict[str, Any]] = {
     "part": _words(_PARTS),
 }
 
-# Chinese has no word boundaries: what may not stand before or after keeps 目前天气, 早上周围,
-# 上周一直, 五月天 and 过去年轻 from being read as 前天, 上周, 上周一, 五月 and 去年.
+# Chinese has no word boundaries. The characters forbidden before or after a phrase keep 目前天气,
+# 早上周围, 上周一直, 五月天 and 过去年轻 from being read as 前天, 上周, 上周一, 五月 and 去年.
 _BEFORE = r"(?<![之以目当提空眼史生午天周月年])"
 _UP = r"(?<![早晚网路身街手马以海])"
 _DIGIT = f"[{_DIGITS}]"
@@ -180,8 +180,8 @@ _CHINESE = {
     ],
 }
 
-# English: a space stands for any white space, and no phrase begins or ends within a word. "May" and
-# "March" need their capital, a day, "in" or a year.
+# English: a space stands for any white space, and no phrase begins or ends within a word. "May"
+# and "March" need their capital, a day, "in" or a year.
 _MANY = (
     rf"(?P<count>\d{{1,4}}|half an?|(?:a )?couple(?: of)?|an?|{_ENGLISH_NUMBERS})"
     r" (?P<unit>min(?:ute)?|h(?:ou)?r|day|week|month|year)s?"
@@ -287,9 +287,9 @@ _PLAIN = str.maketrans(
 def to_table_spelling(text: str) -> str:
     """Return the text in the spelling of the tables: simplified, with digits of one width.
 
-    Its characters keep their indexes.
+    The indexes of its characters stay the same.
 
-    >>> to_table_spelling("兩個禮拜前，１０月３號")
+    >>> to_table_spelling("兩個禮拜前，１０月3號")
     '两个礼拜前，10月3号'
     """
     return text.translate(_PLAIN)

@@ -18,7 +18,7 @@ from souffleur.knowledge.search.period_words import (
 
 JUST_NOW = timedelta(hours=2)
 FEW_UNITS = 7
-"""Number of units that "a few" means; generous, as the speaker is not sure either."""
+"""Number of units in "a few"; high, as the speaker is not sure."""
 A_WHILE = (timedelta(days=30), timedelta(days=3))
 """The start and end of "a while ago", before today."""
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
@@ -41,7 +41,7 @@ _NIGHT_ENDS = 5
 _CALENDAR_YEAR = 1000
 _EXACT = {PhraseMeaning.AGO, PhraseMeaning.WEEKDAY, PhraseMeaning.WEEKEND, PhraseMeaning.DATE}
 _LEAP = 12 * 8 + 1
-"""Number of months in which every date occurs, even 29 February around a century without it."""
+"""Number of months that contain every date, even 29 February around a century without it."""
 
 Span = tuple[datetime, datetime]
 
@@ -53,11 +53,11 @@ class Period:
     start: datetime
     """The inclusive start, in UTC."""
     end: datetime
-    """The exclusive end, in UTC, never in the future: a period that still runs ends now."""
+    """The exclusive end, in UTC, never in the future: a current period ends now."""
     phrase: str
     """The words from which it was read."""
     last: bool = False
-    """Whether it means the previous talk (上次, "last time"); then the period ends now."""
+    """Whether the phrase means the previous talk (上次, "last time"); then the period ends now."""
 
 
 def find_period(text: str, now: datetime, zone: ZoneInfo) -> Period | None:
@@ -95,7 +95,7 @@ def _period(phrase: Phrase, now: datetime, zone: ZoneInfo) -> Period | None:
 def exact_periods(text: str, now: datetime) -> tuple[list[Span], str]:
     """Return the periods that exact time phrases may mean, and the text without these phrases.
 
-    They may be to come, and a day or month without a year is also that of the next years.
+    Periods may be in the future; a day or month without a year may also be in the next years.
 
     >>> now = datetime(2025, 11, 21, 15, 30, tzinfo=UTC)
     >>> periods, rest = exact_periods("I went yesterday, in three weeks again", now)
@@ -115,7 +115,7 @@ def exact_periods(text: str, now: datetime) -> tuple[list[Span], str]:
 
 
 def _shifts(phrase: Phrase) -> Iterator[Callable[[datetime], datetime]]:
-    """Yield functions that move a period to another one that the same phrase may mean."""
+    """Yield functions that move a period to other periods that the same phrase may mean."""
     yearly = phrase.meaning is PhraseMeaning.DATE and phrase.year is None
     weekly = phrase.weekday is not None or phrase.meaning is PhraseMeaning.WEEKEND
     for count in (-1, 0, 1, 2) if yearly or weekly else (0,):
@@ -151,13 +151,13 @@ def _recent(phrase: Phrase, now: datetime) -> Span:
 
 
 def _weekday(phrase: Phrase, now: datetime) -> Span:
-    """Return the latest such weekday before today, in both languages."""
+    """Return the latest day before today with this weekday, in both languages."""
     back = (now.weekday() - (phrase.weekday or 0) - 1) % 7 + 1
     return _of_day(_begin(now, "day") - timedelta(days=back), phrase)
 
 
 def _weekend(phrase: Phrase, now: datetime) -> Span:
-    """Return the latest weekend that has begun; for 这, "this" or "next" the one of that week."""
+    """Return the latest weekend that has begun; for 这, "this" or "next", that week's weekend."""
     count = 1 if phrase.count is None else int(phrase.count)
     if count < 1:
         saturday = _before(_begin(now, "week"), count, "week") + timedelta(days=5)
@@ -181,7 +181,7 @@ def _date(phrase: Phrase, now: datetime) -> Span:
 
 
 def _latest(now: datetime, month: int | None, day: int) -> datetime:
-    """Return the latest such day that has begun, in a given month or any."""
+    """Return the latest day with this number that has begun, in a given month or in any month."""
     this_month = _begin(now, "month")
     for back in range(_LEAP):
         first = _before(this_month, back, "month")
@@ -274,7 +274,7 @@ PAST = "|".join(
         "っけ|[先去昨](?:週|周|月|年|日)|この(?:前|間)|さっき|(?<!以)前に",
     ]
 )
-"""Words by which a question is about the past."""
+"""Words that show that a question is about the past."""
 _SENTENCE_END = re.compile(r"(?<=[。！？!?\n；;])|(?<=\.)\s")
 
 
@@ -293,7 +293,7 @@ def asks_about_past(text: str) -> bool:
 
 
 def is_question(text: str) -> bool:
-    """Return whether a sentence of the text asks something, in whatever tense.
+    """Return whether a sentence of the text is a question, in any tense.
 
     >>> is_question("When do I have to be back?"), is_question("名前なんだったっけ")
     (True, True)

@@ -1,4 +1,4 @@
-"""What is asked of a search, the conditions that select records, and what is found."""
+"""The query of a search, the conditions that select records, and the records found."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,9 +15,9 @@ from souffleur.knowledge.turn import Turn
 RELEVANCE_GATE = 0.3
 """Minimum relevance of a memory that is whispered."""
 CLEARLY_MEANT = 0.45
-"""Minimum relevance of a memory that a text clearly means, such as one to forget."""
+"""Minimum relevance of a memory that a text clearly means, such as a memory to forget."""
 CONTEXT_WEIGHT = 0.4
-"""Weight of the previous messages; the message itself has 1."""
+"""Weight of the previous messages; the current message has 1."""
 CUE_WEIGHT = 0.8
 """Weight of nearness to a cue; nearness to the memory itself has 1."""
 INSTANT = timedelta(microseconds=1)
@@ -48,27 +48,27 @@ class Query:
     user_id: str
     """The user whose records are searched."""
     text: str
-    """What to look for."""
+    """The text to look for."""
     now: datetime
     """The time of the search, by which values fade and plans end."""
     context: str = ""
     """The previous messages, which have less weight."""
     agent_id: str | None = None
-    """Return only what this persona learned; `None` means any persona."""
+    """Return only memories that this persona learned; `None` means any persona."""
     sphere: str | None = COMMON
-    """Return only what may be known in this sphere; `None` means all, for user and host."""
+    """Return only records known in this sphere; `None` means all spheres, for user and host."""
     as_of: datetime | None = None
-    """Return what was true then, including superseded memories; `None` means what is true now."""
+    """Return records that were true then, including superseded ones; `None` means true now."""
     limit: int = 8
     """Maximum records returned."""
     categories: tuple[str, ...] = ()
     """Return only these categories; if empty, `scope` decides."""
     scope: tuple[Scope, ...] = (Scope.MEMORIES,)
-    """Which records are searched."""
+    """The kinds of records that are searched."""
     since: datetime | None = None
-    """Return only what was learned or talked about at or after this time."""
+    """Return only records learned or said at or after this time."""
     until: datetime | None = None
-    """Return only what was learned or talked about before this time."""
+    """Return only records learned or said before this time."""
     raw_since: datetime | None = None
     """The time before which raw turns have expired."""
     zone: ZoneInfo = _UTC
@@ -78,7 +78,7 @@ class Query:
     by_words: bool = False
     """Whether to search by words alone, without the embedder."""
     relevant: bool = False
-    """Whether to return only relevant memories and episodes, of those that `limit` leaves."""
+    """Whether to return only the relevant ones of the `limit` best memories and episodes."""
 
     def __post_init__(self) -> None:
         """Check the user's id. Raises IdentityError if it is invalid."""
@@ -86,7 +86,7 @@ class Query:
 
     @property
     def texts(self) -> list[tuple[str, float]]:
-        """The text and its context with their weights; a blank one is left out."""
+        """The text and its context with their weights; skips a blank text."""
         both = ((self.text, 1.0), (self.context, CONTEXT_WEIGHT))
         return [(text, weight) for text, weight in both if text.strip()]
 
@@ -100,7 +100,7 @@ class Found:
     score: float
     """The rank score: relevance, weighted by importance and recency."""
     relevance: float
-    """The relevance from 0 (unrelated) to 1 (the same words and sense)."""
+    """The relevance from 0 (unrelated) to 1 (the same words and meaning)."""
     effective: float
     """The importance now, in the policy's unit."""
     parts: dict[str, float] = field(default_factory=dict)
@@ -116,7 +116,7 @@ class Found:
 
     @property
     def scope(self) -> Scope:
-        """The scope in which it was found."""
+        """The kind of record that it is."""
         if isinstance(self.item, Turn):
             return Scope.TURNS
         episode = self.item.category is Category.EPISODE
@@ -150,7 +150,7 @@ def ranking_key(found: Found) -> tuple[float, float, str]:
 
 
 def relevance_of(parts: Mapping[str, float]) -> float:
-    """Return the relevance, from 0 to 1, by sense and words; those of cues have less weight.
+    """Return the relevance, from 0 to 1, by meaning and words; cues have less weight.
 
     >>> round(relevance_of({"cosine": 0.5, "lexical": 0.5}), 3), relevance_of({"cue_cosine": 1.0})
     (0.75, 0.8)
@@ -160,12 +160,12 @@ def relevance_of(parts: Mapping[str, float]) -> float:
 
 
 def _farness(parts: Mapping[str, float]) -> float:
-    """Return the distance of the text itself from the query, by both sense and words."""
+    """Return the distance of the text itself from the query, by both meaning and words."""
     return (1 - parts.get("cosine", 0.0)) * (1 - parts.get("lexical", 0.0))
 
 
 def expired_conditions(moment: datetime) -> tuple[Condition, Condition]:
-    """Return the conditions that select what has expired or ceased to be true by `moment`."""
+    """Return the conditions that select records that have expired or ended by `moment`."""
     high = moment + INSTANT
     return Between("expires_at", high=high), Between("valid_until", high=high)
 
@@ -191,7 +191,7 @@ def memories_filter(query: Query, scope: Scope = Scope.MEMORIES) -> Filter:
         must.append(Is("state", MemoryState.ACTIVE))
     if query.since is None and query.until is None:
         return Filter(tuple(must), tuple(must_not))
-    if scope is Scope.EPISODES:  # talk that lasted into the period, or began in it
+    if scope is Scope.EPISODES:  # a talk that began in the period or lasted into it
         must.append(Between("created_at", low=query.since))
         must.append(Between("valid_from", high=query.until))
     else:
@@ -200,7 +200,7 @@ def memories_filter(query: Query, scope: Scope = Scope.MEMORIES) -> Filter:
 
 
 def may_read(memory: Memory, query: Query) -> bool:
-    """Return whether `memories_filter` would select a memory that was read by its id."""
+    """Return whether `memories_filter` would select this memory, which was read by its id."""
     moment, ends = query.as_of or query.now, (memory.expires_at, memory.valid_until)
     then = {MemoryState.ACTIVE, MemoryState.SUPERSEDED} if query.as_of else {MemoryState.ACTIVE}
     began = query.as_of is None or memory.valid_from is None or memory.valid_from <= moment
@@ -226,30 +226,30 @@ def turns_filter(query: Query) -> Filter:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which memories of a user are listed; an empty field or `None` leaves none out."""
+    """Which memories of a user are listed; an empty field or `None` allows every value."""
 
     user_id: str
     """The user."""
     states: tuple[str, ...] = (MemoryState.ACTIVE,)
-    """In one of these states."""
+    """Allowed states."""
     kinds: tuple[str, ...] = ()
-    """Of one of these kinds."""
+    """Allowed kinds."""
     categories: tuple[str, ...] = ()
-    """Of one of these categories; if empty, any but episodes and portraits."""
+    """Allowed categories; if empty, any except episodes and portraits."""
     agent_id: str | None = None
-    """Learned by this persona."""
+    """The persona that learned the memory."""
     sphere: str | None = None
-    """Known in this sphere."""
+    """The sphere in which the memory is known."""
     since: datetime | None = None
-    """Learned at or after this time."""
+    """The memory was learned at or after this time."""
     until: datetime | None = None
-    """Learned before this time."""
+    """The memory was learned before this time."""
     now: datetime | None = None
-    """Not expired or ended by this time."""
+    """The memory has not expired or ended by this time."""
 
     @property
     def filter(self) -> Filter:
-        """The filter that selects them."""
+        """The filter that selects these memories."""
         must: list[Condition] = [*user_conditions(self.user_id), *sphere_conditions(self.sphere)]
         must += [OneOf("state", self.states)] if self.states else []
         must += [has_any("kind", self.kinds)] if self.kinds else []

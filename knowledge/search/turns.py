@@ -2,7 +2,7 @@
 
 An answer seldom repeats its question: "Green, of course!" is found by the question in the turn
 before. Hidden, expired and filtered turns are no hits and do not help their neighbours. The two
-messages of a turn are compared separately, so that a long reply does not hide a short sentence; the
+messages of a turn are compared separately, so that a long reply does not hide a short sentence. The
 reply has less weight, since most questions are about the user.
 """
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.search.embedder import Embedder
 
 LEXICAL_HITS = 300
-"""Number of hits by words; only they can help their neighbours."""
+"""Number of hits by words; only these hits can help their neighbours."""
 DENSE_HITS = 200
 """Number of hits by dense vectors."""
 REPLY_HITS = 100
@@ -51,33 +51,33 @@ HELPERS = 10
 NEIGHBOUR_WEIGHTS = {-2: 0.25, -1: 0.5, 1: 0.5, 2: 0.25}
 """Weight of a neighbour's words, by its distance in turns (positive: later)."""
 SELF_CONTAINED_BYTES = 400
-"""Length of a turn, in bytes of UTF-8, from which its neighbours count less."""
+"""Length of a turn, in bytes of UTF-8, from which its neighbours have less weight."""
 REPLY_WEIGHT = 0.5
 """Weight of the assistant's message; the user's has 1."""
 ASKING_WEIGHT = 0.9
-"""Weight of a question without an answer in its turn: it seldom answers another question."""
+"""Weight of a question without an answer in its turn, as it seldom answers another question."""
 OTHER_SPEAKER_WEIGHT = 0.9
-"""Weight of a turn by another speaker than the question names."""
+"""Weight of a turn whose speaker is not the speaker that the question names."""
 MAX_NEIGHBOUR_GAP = timedelta(minutes=30)
 """Maximum time between two neighbours."""
 MIN_LABEL_SHARE = 0.1
-"""Minimum share of hits with a label that is taken to be a speaker's name."""
+"""Minimum share of hits with a label for reading the label as a speaker's name."""
 
 OTHER_TIME_WEIGHT = 2 / 3
 """Weight of a turn from outside the period that the text names."""
 TOLD_LATER_WEIGHT = 0.85
 """Weight of a turn from soon after that period: people tell a day later ("yesterday I …")."""
 TOLD_WITHIN = timedelta(days=7)
-"""Time after a period in which people still tell about it."""
+"""Time after a period in which people may still tell about it."""
 
 _LABEL = re.compile(r"^([^\W\d_][^\n:：]{0,23})[:：]", re.MULTILINE)
 
 
 class _Told(NamedTuple):
-    """The properties of a turn that count for its nearness, cached with its point."""
+    """The properties of a turn for its nearness, cached with its point."""
 
     place: tuple[str, int]
-    """Its session and its place in the session; 0 means unknown."""
+    """Its session, and its place in the session; 0 means unknown."""
     at: datetime
     need: float
     """The weight of its neighbours: 1 for a short turn, less for a long one."""
@@ -95,7 +95,7 @@ class _NearTurn:
     at: datetime
     """The time when it was said."""
     parts: dict[str, float]
-    """Its own nearness, `cosine` and `lexical`, and the part of its neighbours, `context`."""
+    """Its own nearness, `cosine` and `lexical`; and the share of its neighbours, `context`."""
     rank: float
     """The nearness for ranking, from 0 to 1; it includes the neighbours and the speaker."""
 
@@ -106,7 +106,7 @@ async def search_turns(
     query: Query,
     withheld: AbstractSet[Group] = NEVER_KEPT,
 ) -> list[Found]:
-    """Return up to `query.limit` raw turns, best first, with data of these groups masked."""
+    """Return up to `query.limit` raw turns, best first, with `withheld` groups of data masked."""
     near = await _near_turns(collection, embedder, query)
     if not near:
         return []
@@ -136,7 +136,7 @@ def _named_period(query: Query) -> Period | None:
 
 
 def _score(near: _NearTurn, now: datetime, period: Period | None) -> float:
-    # A question about earlier talk means no time in particular: recency only settles near ties.
+    # A question about earlier talk means no certain time: recency only decides between near ties.
     return near.rank * _period_weight(near.at, period) * (0.84 + 0.01 * _recency(near.at, now))
 
 
@@ -232,7 +232,7 @@ def _around(where: tuple[str, int], allowed: Filter) -> Filter | None:
 
 
 def _once(known: Iterable[Sequence[Hit]], more: Iterable[Sequence[Hit]]) -> list[Hit]:
-    """Return the hits among `more` that are not among `known`, each once."""
+    """Return the hits of `more` that are not in `known`, each once."""
     seen = {hit.point.id for hits in known for hit in hits}
     each = {hit.point.id: hit for hits in more for hit in hits}
     return [hit for id, hit in each.items() if id not in seen]
@@ -252,7 +252,7 @@ def speakers(turns: Sequence[Some[str]]) -> set[str]:
 
 
 def without_names(text: str, names: Iterable[str]) -> str:
-    """Return the text without the speakers' names, as they are in every turn and rank nothing.
+    """Return the text without the speakers' names: every turn has them, so they rank nothing.
 
     >>> without_names("When did Ann's cat run away from Annecy?", {"Ann"})
     'When did cat run away from Annecy?'
@@ -278,7 +278,7 @@ def _add_up(lexical_hits: Sequence[Sequence[Hit]], weights: Sequence[float]) -> 
 def _senses(
     dense_hits: Sequence[Sequence[Hit]], weights: Sequence[float], embedder: "Embedder"
 ) -> dict[str, float]:
-    """Return the dense nearness of each turn to the texts combined."""
+    """Return the nearness of each turn to all texts, by dense vectors."""
     senses: dict[str, float] = {}
     for found, weight in zip(dense_hits, weights, strict=True):
         for hit in found:
@@ -288,14 +288,14 @@ def _senses(
 
 
 def _weight(told: _Told, named: set[str]) -> float:
-    """Return the weight of a turn, which is less if the question names another speaker."""
+    """Return the weight of a turn, lower if the question names another speaker."""
     if not named or told.labels & named:
         return told.weight
     return told.weight * OTHER_SPEAKER_WEIGHT
 
 
 def _lend(told: dict[str, _Told], scores: dict[str, float]) -> dict[str, float]:
-    """Return the part of each turn's score that its neighbours add, by id."""
+    """Return the share of each turn's score that its neighbours add, by id."""
     counted = {id: one for id, one in told.items() if one.place[1]}
     said = {counted[id].place: id for id in scores if id in counted}
     lent: dict[str, float] = {}

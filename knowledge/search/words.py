@@ -47,9 +47,9 @@ def stem(word: str) -> str:
 
 
 K1 = 1.2
-"""The parameter k1 of BM25: repetitions of a term add less with a smaller value."""
+"""The parameter k1 of BM25: with a smaller value, repetitions of a term add less."""
 B = 0.4
-"""The parameter b of BM25, 0 to 1: the effect of length; low, as memories are similarly long."""
+"""The parameter b of BM25, 0 to 1: the effect of length; low, as memories have similar lengths."""
 AVERAGE_LENGTH = 32
 """Average number of terms of a text. A constant, so that stored vectors never become stale."""
 LONE_CHARACTER_WEIGHT = 0.5
@@ -61,18 +61,18 @@ _UNSPACED = (
     r"\u3005-\u3007\u3041-\u3096\u3099\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
     r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 )
-# Python's \w leaves out the marks that are the vowels of Hindi and its neighbours.
+# Python's \w lacks the marks that are the vowels of Hindi and related scripts.
 _MARKS = "".join(chr(c) for c in range(0x300, 0x2000) if unicodedata.category(chr(c))[0] == "M")
 _SPACED = rf"(?:[^\W_{_UNSPACED}]|[{_MARKS}](?<![{_UNSPACED}]))"
 _WORD = rf"{_SPACED}+(?:(?:(?<=\d)[.:](?=\d)|'){_SPACED}+)*"
 _WORDS = re.compile(_WORD)
 _RUNS = re.compile(rf"(?P<compound>{_WORD}(?:[-_.]{_WORD})*)|[{_UNSPACED}]+")
 _KANA = re.compile(r"[\u3041-\u30ff]")
-"""Characters that occur in Japanese only; its 机 is a desk and not a simplified 機."""
+"""Characters that only Japanese uses; its 机 is a desk and not a simplified 機."""
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _APOSTROPHES = str.maketrans("’‘ʼ＇", "''''")
 _PARTICLES = frozenset("的了吗呢吧啊呀哦嗯着过地得么嘛啦のはがをにへともでやだねよかなて")
-"""Particles, which are not parts of words: neither they nor pairs with them are terms."""
+"""Particles; neither they nor pairs with them are terms, as they are not parts of words."""
 COMMON = _PARTICLES | frozenset(
     "我你他她它您们咱自己谁这那哪个些此其每各另一二两几多少不没无非别是在有和与及或而但就也都又再还只才刚"
     "很太更最真挺好大小来去到上下里外中前后出起回开过要会能可想应该得说看听做用给让把被对跟从向往为因以于"
@@ -158,7 +158,7 @@ async def lexical_scale(collection: Collection, corpus: Filter) -> float:
 
 
 def lexical_nearness(score: float, scale: float) -> float:
-    """Return a nearness from 0 to 1; a term that only one point has gives about a half."""
+    """Return a nearness from 0 to 1; a term that only one point has gives about 0.5."""
     return score / (score + scale) if score > 0 else 0.0
 
 
@@ -184,7 +184,7 @@ def _weighted(text: str) -> list[tuple[str, float]]:
 
 
 def _tells(pair: str) -> bool:
-    """Return whether a pair of characters can be a word, or part of one, worth searching."""
+    """Return whether a pair of characters is worth searching: it can be (part of) a word."""
     return not (_PARTICLES & set(pair)) and not COMMON.issuperset(pair)
 
 

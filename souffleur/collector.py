@@ -1,31 +1,32 @@
-"""Python's garbage collector, set so that it stops a server for a short time only.
+"""Python's garbage collector, set so that it stops a server only for a short time.
 
 A full collection visits all objects that live long, and all other work waits. The imported modules
-have some 190,000 objects: 50 to 150 ms. The caches of a hundred users have 80,000: 35 to 60 ms.
+have about 190,000 objects: 50 to 150 ms. The caches of a hundred users have 80,000: 35 to 60 ms.
 """
 
 import gc
 from collections.abc import Mapping
 
 FULL = 2
-"""The generation of a collection that visits everything."""
+"""The generation of a full collection, which visits all objects."""
 OFTEN = 2
-"""Collections of the middle generation, of some 7,000 objects each, after which one is full."""
+"""Number of middle collections, of about 7,000 objects each, before a full collection."""
 SELDOM = 10
-"""The same, while the objects that they leave are not spared; Python's own number."""
+"""The same number while the remaining objects are not spared; it is Python's default."""
 LITTLE = 100
-"""Objects that were garbage, at most, for what a full collection leaves to be spared from then on.
-Where more become garbage that only it finds, as while answers of a model fail, more of what it
-leaves would stay for ever."""
+"""Maximum garbage objects in a full collection after which the remaining objects are spared. If a
+full collection finds more garbage, as while answers of a model fail, many of the remaining objects
+may become garbage too, and would never be deleted."""
 
 
 def spare_what_lasts() -> None:
-    """Have the collector skip all objects of now, and those that a full collection leaves later.
+    """Let the collector skip all present objects, and the objects that full collections leave.
 
-    These become more frequent and short: each visits what has come since the last one.
+    Full collections become more frequent and shorter: each visits only the objects made since the
+    last full collection.
 
-    Call it once, when all is open. Objects still go when nothing refers to them; of those that were
-    spared, a cycle that becomes garbage stays until the process ends.
+    Call it once, when all parts are open. An object without references is still deleted. But a
+    cycle of spared objects that becomes garbage stays until the process ends.
 
     >>> before = gc.get_threshold()
     >>> spare_what_lasts()
@@ -43,7 +44,7 @@ def spare_what_lasts() -> None:
 
 
 def spare_what_is_left(phase: str, info: Mapping[str, int]) -> None:
-    """Spare what a full collection has just left, if little was garbage.
+    """Spare the objects that a full collection has just left, if few objects were garbage.
 
     >>> usual, before = gc.get_threshold(), gc.get_freeze_count()
     >>> spare_what_is_left("stop", {"generation": 2, "collected": LITTLE + 1})

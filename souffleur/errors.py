@@ -1,27 +1,27 @@
-"""Everything that Souffleur raises on purpose.
+"""All errors that Souffleur raises on purpose.
 
-A host needs the ten that `souffleur` has at its top; a handler of `StoreError` or `EndpointError`
-also takes their kinds.
+A host needs the ten errors that `souffleur` exports; a handler of `StoreError` or `EndpointError`
+also catches their subclasses.
 
 SouffleurError
-├── SettingsError          a setting is missing or cannot be right
-├── InputError             an id, a message, a query or a dialogue cannot be taken as given
+├── SettingsError          a setting is missing or invalid
+├── InputError             an id, a message, a query or a dialogue is invalid
 ├── FileError              a backup, an export, a mirror or a chat cannot be read or written
 ├── NotFoundError          no memory, turn or ledger entry has that id
 ├── MemoryOffError         the user wants nothing to be stored now
-├── UndoError              the change cannot be taken back as things stand
+├── UndoError              the change cannot be undone in the present state
 ├── StoreError             Qdrant refused, or could not be reached
 │   ├── StoreBusyError     the path is in use by another process
 │   ├── LeaseLostError     another process judges this user now
 │   ├── StoreMismatchError the data were written by another schema, embedder or dimension
-│   └── UnreadableError    one record of the store is no valid one
+│   └── UnreadableError    a record of the store is invalid
 ├── EndpointError          the model's endpoint failed: network, status, time-out
-│   └── OutageError        an endpoint in trouble was not asked: it is asked now and then
+│   └── OutageError        an endpoint that fails was not asked: it is tried only at times
 │       └── BudgetError    the day's budget is used up
-├── EmbedderError          the embedder failed, or answered with other rows than asked for
-├── AnswerError            the model answered, but not in the shape asked for
-├── PromptError            a prompt is missing, or was rendered without one of its names
-├── RecordingError         no recorded answer fits this request: recorded for other words
+├── EmbedderError          the embedder failed, or returned rows that do not fit the request
+├── AnswerError            the model answered, but not in the requested form
+├── PromptError            a prompt is missing, or was rendered without a value that it needs
+├── RecordingError         no recorded answer fits this request: it was recorded for other words
 ├── BlockingError          a blocking memory is closed, was forked, or is called by its own thread
 └── RemoteError            the server of a client cannot be reached, or refuses
 """
@@ -34,7 +34,7 @@ class SouffleurError(Exception):
 
 
 class SettingsError(SouffleurError):
-    """A setting is missing or cannot be right."""
+    """A setting is missing or invalid."""
 
 
 class StoreError(SouffleurError):
@@ -46,7 +46,7 @@ class StoreBusyError(StoreError):
 
 
 class LeaseLostError(StoreError):
-    """Another process judges this user now; what was decided here does not hold."""
+    """Another process judges this user now; decisions made here are not valid."""
 
 
 class StoreMismatchError(StoreError):
@@ -54,15 +54,15 @@ class StoreMismatchError(StoreError):
 
 
 class UnreadableError(StoreError):
-    """One record of the store is no valid one; the others are."""
+    """A record of the store is invalid; the other records are valid."""
 
 
 class InputError(SouffleurError):
-    """An id, a message, a query or a dialogue cannot be taken as it was given."""
+    """An id, a message, a query or a dialogue is invalid."""
 
 
 class FileError(SouffleurError):
-    """A file of ours or of others cannot be read as it should, or cannot be made there."""
+    """A file of Souffleur or of another program cannot be read or written."""
 
 
 class NotFoundError(SouffleurError):
@@ -74,11 +74,11 @@ class MemoryOffError(SouffleurError):
 
 
 class UndoError(SouffleurError):
-    """The change cannot be taken back as things stand."""
+    """The change cannot be undone in the present state."""
 
 
 class EmbedderError(SouffleurError):
-    """The embedder failed, or answered with other rows than asked for."""
+    """The embedder failed, or returned rows that do not fit the request."""
 
     def __init__(self, message: str, *, outage: bool = True, slow: bool = False) -> None:
         super().__init__(message)
@@ -89,7 +89,7 @@ class EmbedderError(SouffleurError):
 
 
 class PromptError(SouffleurError):
-    """A prompt is missing, or was rendered without one of its names."""
+    """A prompt is missing, or was rendered without a value that it needs."""
 
 
 class EndpointError(SouffleurError):
@@ -114,38 +114,38 @@ class EndpointError(SouffleurError):
         self.retry_after = retry_after
         """Seconds that the endpoint asked us to wait."""
         self.outage = is_outage_status(status) if outage is None else outage
-        """Whether the endpoint or its settings are in trouble, so that any other request would fail
-        as well; `False` if only this request was refused. Derived from the status by default."""
+        """Whether the endpoint fails or its settings are wrong, so that any other request would
+        fail too; `False` if only this request was refused. By default derived from the status."""
         self.slow = slow
         """Whether it was a time-out."""
         self.usage = dict(usage or {})
-        """Usage of the earlier calls that were answered, as in `Verdict.cost`."""
+        """Usage of the earlier calls that got an answer, as in `Verdict.cost`."""
 
 
 class OutageError(EndpointError):
-    """An endpoint in trouble was not asked: it is tried only now and then."""
+    """An endpoint that fails was not asked: it is tried only at times."""
 
 
 class BudgetError(OutageError):
-    """The day's budget is used up: nothing is asked before midnight UTC."""
+    """The day's budget is used up: no model is asked before midnight UTC."""
 
 
 def is_outage(error: Exception) -> bool:
-    """Return whether an endpoint is in trouble, so that any other request would fail as well."""
+    """Return whether the error is an outage: any other request would fail as well."""
     return isinstance(error, EndpointError | EmbedderError) and error.outage
 
 
 class AnswerError(SouffleurError):
-    """The model answered, but not in the shape asked for."""
+    """The model answered, but not in the requested form."""
 
     def __init__(
         self, message: str, *, answer: str = "", usage: Mapping[str, float] | None = None
     ) -> None:
         super().__init__(message)
         self.answer = answer
-        """The unchanged text of the answer; only the beginning if it is far too long."""
+        """The unchanged text of the answer; only its beginning if the answer is far too long."""
         self.usage = dict(usage or {})
-        """Usage of the calls that led to it, as in `Verdict.cost`; no ledger entry notes it."""
+        """Usage of the calls for this answer, as in `Verdict.cost`; it is in no ledger entry."""
 
 
 class RecordingError(SouffleurError):
@@ -173,12 +173,12 @@ _OUTAGE_STATUSES = frozenset({401, 402, 403, 404, 408, 409, 425, 429})
 
 
 def is_outage_status(status: int | None) -> bool:
-    """Return whether a status is the endpoint's fault, not the request's; None: unreachable."""
+    """Return whether a status is a fault of the endpoint, not of the request; `None`: no answer."""
     return status is None or status in _OUTAGE_STATUSES or 300 <= status < 400 or status >= 500
 
 
 def joined(*errors: str) -> str:
-    """Return what is wrong as one text, in which nothing is said twice.
+    """Return all errors as a single text, in which no error is repeated.
 
     >>> joined("The disk is full", "", "no judge; The disk is full")
     'The disk is full; no judge'

@@ -1,4 +1,4 @@
-"""The ops of a host: a sentence to remember, what a persona is, a skill."""
+"""The ops of a host: a sentence to remember, the definition of a persona, a skill."""
 
 import uuid
 from collections.abc import Sequence
@@ -34,11 +34,11 @@ def add_op(reason: str, content: str, kind: Kind, importance: Importance) -> Add
 
 
 def definition_ops(sentences: Sequence[str], known: Sequence[Memory]) -> list[Op]:
-    """Return the ops that make sentences the definition of a persona, in place of the `known` ones.
+    """Return the ops that define a persona by sentences, which replace the `known` sentences.
 
     Raises InputError for an invalid sentence.
     """
-    if isinstance(sentences, str):  # each of its characters would be a sentence
+    if isinstance(sentences, str):  # else each character would be a sentence
         raise InputError("what a persona is must be a list of sentences, not one text")
     adds = [add_op("defined by the host", one, Kind.FACT, Importance.HIGH) for one in sentences]
     said, there = {add.content for add in adds}, {one.content for one in known}
@@ -51,7 +51,7 @@ def definition_ops(sentences: Sequence[str], known: Sequence[Memory]) -> list[Op
 def verdict_of(
     ops: Sequence[Op], user_id: str, agent_id: str, *, sphere: str, by: ActorKind, at: datetime
 ) -> Verdict:
-    """Return the verdict that carries out the ops of a host or user. Each verdict is a new one."""
+    """Return a new verdict that carries out the ops of a host or user."""
     return Verdict(
         id=derive_id("by hand", uuid.uuid4()),
         user_id=user_id,
@@ -64,7 +64,7 @@ def verdict_of(
 
 
 def skill_data(name: str, workflow: Sequence[str], outcome: str) -> dict[str, Any]:
-    """Return what a memory holds of a skill. Raises InputError for what is no text.
+    """Return the `data` of a skill's memory. Raises InputError for a value that is not a text.
 
     >>> skill_data(" Release ", ["tag it"], "")
     {'skill': 'Release', 'workflow': ['tag it'], 'outcome': ''}
@@ -97,7 +97,7 @@ def skill_op(data: dict[str, Any], former: Memory | None) -> Op:
 
 
 def sentence(name: str, workflow: list[str], outcome: str) -> str:
-    """Return a skill as a text of one line.
+    """Return a skill as text on one line.
 
     >>> sentence("Release", ["run the tests", "tag it "], "It went well.")
     'Release: 1. run the tests 2. tag it. It went well.'

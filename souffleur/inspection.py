@@ -15,7 +15,7 @@ class StoreInspection:
     """Reads the records of a store that is open in this process."""
 
     def __init__(self, memory: "Souffleur") -> None:
-        """`memory` may be started or not."""
+        """`memory` need not be started."""
         self._memory = memory
         self._journal = memory.knowledge.journal
 
@@ -26,7 +26,7 @@ class StoreInspection:
     async def turns(
         self, *, user_id: str | None, state: TurnState | None = None, named: str | None = None
     ) -> list[Turn]:
-        """Return turns in order of arrival, sensitive data masked; `None` means any."""
+        """Return turns in order of arrival, sensitive data masked; a filter `None` matches all."""
         found = await self._journal.turns(user_id=user_id, state=state)
         withheld = self._memory.knowledge.withheld
         return [turn.masked(withheld) for turn in named_turns(found, named)]
@@ -58,7 +58,7 @@ class StoreInspection:
 
 
 def named_turns(turns: Sequence[Turn], named: str | None) -> Sequence[Turn]:
-    """Return the turns that a name means: the one with it, or all whose own id begins so."""
+    """Return the turn with the id `named`, or else all turns whose own id begins with it."""
     if named is None:
         return turns
     same = [turn for turn in turns if turn.turn_id == named]

@@ -1,4 +1,4 @@
-"""Lookup: what a host asks for, checked; and how many memories a user has."""
+"""Lookup: checks the queries of a host, and counts the memories of a user."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound=StrEnum)
 
 MAX_LIMIT = 10_000
-"""Maximum records of one search."""
+"""Maximum records of a search."""
 READABLE = (MemoryState.ACTIVE, MemoryState.PENDING)
 """States in which a memory can expire before a run archives it."""
 
@@ -30,15 +30,15 @@ class Stats:
     """How many memories a user has."""
 
     user_id: str
-    """Whose they are."""
+    """The user who has these memories."""
     total: int
-    """Memories in force that have not expired; no episodes and no portraits."""
+    """Number of memories in force that have not expired, without episodes and portraits."""
     kinds: dict[str, int]
-    """The same by kind."""
+    """The same number by kind."""
     categories: dict[str, int]
-    """The same by category, and the episodes and portraits in force."""
+    """The same number by category, and the numbers of episodes and portraits in force."""
     states: dict[str, int]
-    """All memories, episodes and portraits by state, also what has expired."""
+    """The number of all memories, episodes and portraits by state, expired ones too."""
 
 
 async def read_stats(knowledge: "KnowledgeBase", user_id: str, now: datetime) -> Stats:
@@ -70,7 +70,7 @@ def to_query(
     limit: int,
     zone: ZoneInfo,
 ) -> Query:
-    """Return the query for a text of a host. Raises InputError."""
+    """Return the query for a host's text. Raises InputError."""
     if not isinstance(text, str):
         raise InputError(f"what to search for must be a text, not {type(text).__name__}")
     scopes = tuple(
@@ -83,7 +83,7 @@ def to_query(
 async def find_meant(
     knowledge: "KnowledgeBase", query: str, user_id: str, now: datetime
 ) -> list[str]:
-    """Return the ids of the memories that a query means: the one with this id, or by relevance."""
+    """Return the ids of the memories that a query means: by id, or the clearly relevant hits."""
     try:
         return [(await knowledge.get(query, user_id=user_id)).id]
     except NotFoundError:
@@ -105,7 +105,7 @@ def pick(value: str, of: type[E], what: str) -> E:
 
 
 def check_limit(limit: object) -> int:
-    """Return the limit if it is a number of records. Raises InputError.
+    """Return the limit if it is a valid number of records. Raises InputError.
 
     >>> check_limit(10)
     10

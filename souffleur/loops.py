@@ -1,4 +1,4 @@
-"""Event loops: the one that judges, and one in a thread of its own."""
+"""Event loops: the loop that judges, and a loop in its own thread."""
 
 import asyncio
 import os
@@ -17,10 +17,10 @@ T = TypeVar("T")
 
 
 class JudgingLoop:
-    """The event loop that judges: the first one; once it is gone, the next one that calls."""
+    """The event loop that judges: the first loop; when it has ended, the next loop that calls."""
 
     def __init__(self, on_move: Callable[[], object]) -> None:
-        """`on_move` is called in a new loop after the former one, and all its tasks, are gone."""
+        """`on_move` is called in the new loop after the former loop and its tasks have ended."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._on_move = on_move
 
@@ -29,7 +29,7 @@ class JudgingLoop:
         self._loop = asyncio.get_running_loop()
 
     async def do(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Run work in the loop that judges; if it is gone, in this loop from now on."""
+        """Run work in the loop that judges; if that has ended, this loop judges from now on."""
         running = asyncio.get_running_loop()
         if self._loop and self._loop is not running:
             if self._loop.is_running():
@@ -38,7 +38,7 @@ class JudgingLoop:
         return await work()
 
     def call(self, call: Callable[..., object], *args: object) -> None:
-        """Call in the loop that judges, from any thread; if it is gone, in this loop."""
+        """Call a function in the loop that judges, from any thread; if that ended, in this loop."""
         try:
             running = asyncio.get_running_loop()
         except RuntimeError:
@@ -55,7 +55,7 @@ class JudgingLoop:
     def ask(self, work: Callable[[], Awaitable[T]]) -> "Future[T]":
         """Run work in the loop that judges, for another thread.
 
-        Raises RuntimeError if that loop is gone.
+        Raises RuntimeError if that loop has ended.
         """
         if self._loop is None or not self._loop.is_running():
             raise RuntimeError("there is no event loop to run this in")
@@ -71,13 +71,13 @@ async def _awaited(work: Callable[[], Awaitable[T]]) -> T:
 
 
 class LoopThread(Generic[M]):
-    """Opens an object in an event loop of its own, and runs its coroutines for other threads.
+    """Opens an object in its own event loop, and runs its coroutines for other threads.
 
     The thread is a daemon: a host that forgets to close can end, as after a crash.
     """
 
     def __init__(self, opening: AbstractAsyncContextManager[M, Any]) -> None:
-        """Wait until it is open. If opening raises, nothing is left behind."""
+        """Wait until the object is open. If opening raises, the loop and thread are ended."""
         self._opening = opening
         self._pid = os.getpid()
         self._alone = threading.Lock()
@@ -89,14 +89,15 @@ class LoopThread(Generic[M]):
         try:
             self._thread.start()
             self.held = self._opened.result()
-        except BaseException:  # an interrupt, too: what is just being opened must not stay open
+        except BaseException:  # also at an interrupt, the half-opened object must be closed
             self.close()
             raise
 
     def call(self, work: Callable[..., Awaitable[T]], *args: object, **named: object) -> T:
         """Run the work in the loop and return its result; if interrupted, cancel it.
 
-        Raises BlockingError if it is closed, if the process was forked, or in its own thread.
+        Raises BlockingError if the object is closed, if the process was forked, or if the thread
+        of the loop calls.
         """
         self._check_caller()
         given_up: Future[None] = Future()
@@ -109,17 +110,17 @@ class LoopThread(Generic[M]):
             return done.result()
         except CancelledError:
             raise BlockingError("this memory was closed before the call was done") from None
-        except BaseException:  # an interrupt may come before there is anything to cancel
+        except BaseException:  # an interrupt may come before there is a task to cancel
             given_up.cancel()
             raise
 
     def close(self) -> None:
-        """Close what was opened, and end the thread. Idempotent; does nothing after a fork.
+        """Close the object, and end the thread. Idempotent; does nothing after a fork.
 
-        Running calls end when it is closed. An error from closing is raised once.
+        Running calls end when the object is closed. An error from closing is raised once.
         """
         if os.getpid() != self._pid:
-            return  # it is the parent's
+            return  # the object belongs to the parent process
         self._check_caller()
         with self._alone:
             self._closed = True
@@ -139,7 +140,7 @@ class LoopThread(Generic[M]):
     def _run(self) -> None:
         try:
             asyncio.run(self._live())
-        except BaseException as error:  # noqa: BLE001  it is raised in the thread that waits
+        except BaseException as error:  # noqa: BLE001  raised in the thread that waits
             if self._opened.done():
                 self._error = error
             else:
@@ -155,7 +156,7 @@ class LoopThread(Generic[M]):
 
 
 async def _work(work: Callable[[], Awaitable[T]], given_up: Future[None]) -> T:
-    """Do the work, unless or until nobody waits for it."""
+    """Do the work; cancel it when the caller does not wait any more."""
     loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work())
     given_up.add_done_callback(lambda _: task.done() or loop.call_soon_threadsafe(task.cancel))
     return await task

@@ -1,4 +1,4 @@
-"""Dialogue files: a user, a persona, their turns with times; and replaying them turn by turn."""
+"""Dialogue files (a user, a persona, their turns with times), and their replay turn by turn."""
 
 import dataclasses
 from collections.abc import AsyncIterator
@@ -28,7 +28,7 @@ class UserPart(Frozen):
     title: str = "the user"
     """The user's display name in memories."""
     language: Literal["en", "zh"] | None = None
-    """The language of the prompts; `None` means the language that is spoken."""
+    """The language of the prompts; `None` means the language of the talk."""
 
 
 class AssistantPart(Frozen):
@@ -39,7 +39,7 @@ class AssistantPart(Frozen):
 
 
 class Exchange(Frozen):
-    """One turn as it was said."""
+    """A turn as it was said."""
 
     at: AwareDatetime
     user: str = ""
@@ -56,32 +56,32 @@ class SessionPart(Frozen):
 
 
 class NightPart(Frozen):
-    """Scheduled runs at one moment between two turns."""
+    """Scheduled runs at a moment between two turns."""
 
     id: str
     at: AwareDatetime
     runs: tuple[str, ...] = Field(min_length=1)
-    """Names of runs, in their order."""
+    """Names of the runs, in order."""
     note: str = ""
     """What a reader should notice."""
 
 
 class ScenePart(Frozen):
-    """A turn or a night that is worth showing, and what of it."""
+    """A turn or a night to show, and which parts of it."""
 
     title: str
     at: str
-    """A session and the place in it, as `s01.5`, or the id of a night."""
+    """A session and the number of the turn, like `s01.5`; or the id of a night."""
     about: str = ""
-    """What a reader should know, in a sentence."""
+    """A sentence that the reader should know."""
     reply: bool = True
     """Whether the reply is shown."""
     whispered: str = ""
-    """A regular expression: the whispered lines to show."""
+    """A regular expression for the whispered lines to show."""
     done: str = ""
-    """A regular expression: the changes to show; empty for all."""
+    """A regular expression for the changes to show; empty shows all changes."""
     gone: str = ""
-    """A regular expression that nothing remembered may match after this turn."""
+    """A regular expression that no memory may match after this turn."""
 
 
 class Dialogue(Frozen):
@@ -93,9 +93,9 @@ class Dialogue(Frozen):
     timezone: str = "UTC"
     sessions: tuple[SessionPart, ...] = Field(min_length=1)
     nights: tuple[NightPart, ...] = ()
-    """The only moments at which runs are performed, in order of time."""
+    """The nights, in order of time; runs are done at no other moment."""
     scenes: tuple[ScenePart, ...] = ()
-    """What `souffleur demo` shows."""
+    """The scenes that `souffleur demo` shows."""
 
     @model_validator(mode="after")
     def _runs_forward(self) -> "Dialogue":
@@ -141,12 +141,12 @@ def read_dialogue(path: Path) -> Dialogue:
 
 
 MIN_SILENCE = timedelta(minutes=5)
-"""The shortest pause between two turns after which something can be due."""
+"""Minimum pause between two turns after which work can be due."""
 
 
 @dataclass(frozen=True)
 class Played:
-    """One turn, and its results."""
+    """A replayed turn, and its results."""
 
     session_id: str
     exchange: Exchange
@@ -160,7 +160,7 @@ class Played:
 
 @dataclass(frozen=True)
 class PlayedNight:
-    """The runs of one night, and their results."""
+    """The runs of a night, and their results."""
 
     night: NightPart
     results: tuple[RunResult, ...]
@@ -170,13 +170,13 @@ class PlayedNight:
 
 
 class StageClock:
-    """A clock that is set to the time of the turn being replayed."""
+    """A clock that shows the time of the turn that is being replayed."""
 
     def __init__(self, at: datetime) -> None:
         self.at = at
 
     def __call__(self) -> datetime:
-        """Return the time it is set to."""
+        """Return the time that the clock is set to."""
         return self.at
 
 
@@ -202,21 +202,21 @@ AS_SAID: dict[str, Any] = {
     "refuse": ("secrets", "documents"),
     "whisper": WhisperBudget(whole=0),
 }
-"""Settings of recordings: turns are stored with their secrets, so that a judge is tested on them,
-and memories are chosen for each message, as they were when the judge was recorded."""
+"""Settings of recordings. Turns are stored with their secrets, so that they test the judge.
+Memories are chosen for each message, as they were when the judge was recorded."""
 
 
 def as_recorded(player: Player) -> dict[str, Any]:
-    """Return the settings with which a recording must be replayed, else it looks stale.
+    """Return the settings with which a recording must be replayed, else it looks outdated.
 
-    These are the form of the answers, the model, whose name decides how tokens are counted, and
-    that the model was shown what was said with its secrets.
+    They are the form of the answers, the model (its name decides how tokens are counted), and
+    `AS_SAID`: the model saw the talk with its secrets.
     """
     return {"answer_form": player.form, "model": player.model, **AS_SAID}
 
 
 async def replay(dialogue: Dialogue, memory: Souffleur, clock: StageClock) -> AsyncIterator[Played]:
-    """Recall, observe and judge each turn before the next one; sessions end as in the file.
+    """Recall, observe and judge each turn before the next turn; sessions end as in the file.
 
     A turn observed in an earlier, interrupted replay of the same store is not judged again.
     Raises RecordingError if a recorded model has no answer for a turn, an episode or a portrait.
@@ -229,7 +229,7 @@ async def replay(dialogue: Dialogue, memory: Souffleur, clock: StageClock) -> As
 async def replay_all(
     dialogue: Dialogue, memory: Souffleur, clock: StageClock
 ) -> AsyncIterator[Played | PlayedNight]:
-    """Replay a dialogue with its nights, which are performed at their times between the turns."""
+    """Replay a dialogue with its nights: their runs are done at their times between the turns."""
     user_id, number, seen = dialogue.user.id, 0, set[str]()
     nights = list(dialogue.nights)
 
@@ -260,7 +260,7 @@ async def replay_all(
 async def perform_run(
     memory: Souffleur, name: str, options: RunOptions
 ) -> tuple[RunResult, list[LedgerEntry]]:
-    """Return the result of a run for one user, and what it wrote into the ledger.
+    """Return the result of a run for a user, and its ledger entries.
 
     Raises RecordingError if a recorded model has no answer, SettingsError for an unknown run.
     """

@@ -22,7 +22,7 @@ class Effect(StrEnum):
     LET_GO = "let go"
     EXPIRED = "expired"
     TALK_EXPIRED = "talk expired"
-    """The summary of a talk whose time is over."""
+    """The summary of a talk is deleted, as its time is over."""
     MERGED = "merged"
     ENDED = "ended"
     GUARDS = "guards"
@@ -42,26 +42,26 @@ _OPS = {
     "GUARD": Effect.GUARDS,
 }
 _TELLERS = frozenset({ActorKind.SUMMARIZER, ActorKind.PROFILE_WRITER})
-"""Actors that write talk down, and judge nothing."""
+"""Actors that summarise talk, and do not judge it."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """An effect on one memory, with its reason."""
+    """An effect on a memory, with its reason."""
 
     effect: Effect
     text: str = ""
-    """The memory as it is afterwards; empty if nothing is kept."""
+    """The text of the memory afterwards; empty if nothing is kept."""
     why: str = ""
     was: tuple[str, ...] = ()
-    """The memories that it replaced or merged."""
+    """The texts of the memories that were replaced or merged."""
     episodes: int = 0
-    """The number of episodes that went with it."""
+    """The number of episodes that were removed with the memory."""
     portraits: int = 0
 
 
 def events_of(entries: Iterable[LedgerEntry]) -> list[Event]:
-    """Return the events of ledger entries in order, without entries that write talk down."""
+    """Return the events of ledger entries in order, without entries that summarise talk."""
     return [found for entry in entries if (found := _event(entry)) is not None]
 
 

@@ -18,7 +18,7 @@ TONES = {
     Effect.FORGOTTEN: "wrong",
     Effect.REFUSED: "wrong",
 }
-"""The classes of tags; the others are plain."""
+"""The CSS class for the tag of an effect; other tags are plain."""
 
 
 def to_html(
@@ -29,9 +29,9 @@ def to_html(
     *,
     source: tuple[str, str],
 ) -> str:
-    """Return one page that needs no script, file or network.
+    """Return a page that needs no script, file or network.
 
-    `source` is the model that answered, and the day on which that was recorded.
+    `source` is the model that answered, and the day on which its answers were recorded.
     """
     zone = ZoneInfo(dialogue.timezone)
     return render(

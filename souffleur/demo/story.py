@@ -47,11 +47,11 @@ class Scene:
 
 @dataclass(frozen=True)
 class Remembered:
-    """A memory at the end, and its worth then."""
+    """A memory at the end of the dialogue, and its value then."""
 
     content: str
     lasts: bool
-    """Whether it never fades."""
+    """Whether the memory never fades."""
     value: float
 
 
@@ -61,7 +61,7 @@ class Ending:
 
     at: datetime
     memories: tuple[Remembered, ...]
-    """The most valuable first."""
+    """The memories, the most valuable first."""
     portrait: str
     turns: int
     nights: int
@@ -88,7 +88,7 @@ class Meter:
 async def tell(
     dialogue: Dialogue, memory: Souffleur, clock: StageClock, meter: Meter
 ) -> AsyncIterator[Scene | Ending]:
-    """Replay a dialogue, and yield its scenes as they are played, and then the ending.
+    """Replay a dialogue; yields each scene when it was played, and then the ending.
 
     Raises RecordingError if a recorded model has no answer.
     """
@@ -131,7 +131,7 @@ async def _scene(
 
 
 def _short(one: Event, whispered: Sequence[str]) -> Event:
-    """Return the event without its text, if that is shown as whispered already."""
+    """Return the event without its text, if a whispered line shows the text already."""
     told = one.effect is Effect.USED and one.text in whispered
     return replace(one, text="") if told else one
 

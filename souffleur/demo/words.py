@@ -25,10 +25,10 @@ class Count(int):
 
 
 class Words(Frozen):
-    """The words of one language; `{…}` are filled in, counts as `Count`."""
+    """The words of a language; `{…}` are filled in, and numbers are a `Count`."""
 
     language: str
-    """Its code, as en."""
+    """The code of the language, like en."""
     title: str
     intro: tuple[str, ...]
     """The introduction, sentence by sentence."""
@@ -41,9 +41,9 @@ class Words(Frozen):
     whispered_of: str
     rest: str
     comma: str
-    """The separator of the parts of `rest`."""
+    """The separator between the phrases of `rest`."""
     rests: dict[Effect, str]
-    """The phrase for further events by effect, in this order."""
+    """The phrase for further events by effect, in the order in which they are shown."""
     gone: str
     went_with: str
     months: tuple[str, ...]
@@ -58,10 +58,10 @@ class Words(Frozen):
     totals: tuple[str, ...]
     next: str
     hints: dict[str, str]
-    """Commands to go on with, and a phrase for each."""
+    """Commands to try next, and a phrase for each."""
 
     def date(self, at: datetime, zone: tzinfo, *, is_night: bool = False) -> str:
-        """Return the day of a moment."""
+        """Return the date of a moment in words."""
         at = at.astimezone(zone)
         parts = {"day": at.day, "month": self.months[at.month - 1], "year": at.year}
         return (self.night if is_night else self.day).format(**parts)
@@ -79,18 +79,18 @@ class Words(Frozen):
         return [sentence.format(**named) for sentence in self.intro]
 
     def told_of(self, scene: Scene) -> str:
-        """Return how many whispered lines are shown, and of how many."""
+        """Return a phrase: the number of whispered lines that are shown, and of all."""
         return self.whispered_of.format(
             shown=Count(len(scene.whispered)), every=Count(scene.whispered_of)
         )
 
     def left(self, rest: Mapping[Effect, int]) -> str:
-        """Return how many events are not shown."""
+        """Return a phrase: the number of events that are not shown."""
         said = [self.rests[one].format(n=Count(rest[one])) for one in self.rests if one in rest]
         return self.rest.format(self.comma.join(said)) if said else ""
 
     def nothing_of(self, gone: Gone) -> str:
-        """Return in how many records the pattern is found no more."""
+        """Return a phrase: the number of records that were searched without finding the pattern."""
         counts = {
             "memories": Count(gone.memories),
             "episodes": Count(gone.episodes),
@@ -99,7 +99,7 @@ class Words(Frozen):
         return self.gone.format(words=gone.pattern, **counts)
 
     def went(self, one: Event) -> str:
-        """Return the episodes and portraits that a forgotten memory took along, if any."""
+        """Return a phrase: the episodes and portraits removed with a forgotten memory, if any."""
         counts = {"episodes": Count(one.episodes), "portraits": Count(one.portraits)}
         return self.went_with.format(**counts) if one.episodes or one.portraits else ""
 

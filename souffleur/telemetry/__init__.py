@@ -1,7 +1,7 @@
 """Metrics for Prometheus and traces for OpenTelemetry.
 
-Nothing is measured unless a setting asks for it, and nothing is sent anywhere: Prometheus comes
-for metrics, and spans go to the tracer provider that the host has set.
+Nothing is measured unless a setting asks for it. Souffleur sends nothing: Prometheus fetches the
+metrics, and spans go to the tracer provider that the host has set.
 """
 
 from typing import TYPE_CHECKING
@@ -18,8 +18,8 @@ METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 async def metrics_text(memory: "Souffleur") -> str:
     """Return the metrics of a Souffleur as Prometheus reads them, for a host's own `/metrics`.
 
-    The state of the store is read anew; if it is out of reach, the former state is shown. Raises
-    SettingsError if the setting `metrics` is off.
+    The state of the store is read anew; if the store is out of reach, the last state is shown.
+    Raises SettingsError if the setting `metrics` is off.
     """
     metrics = memory.parts.metrics
     if metrics is None:

@@ -1,7 +1,7 @@
-"""Log lines about errors: the user is bound to them, and they hold no word of the talk.
+"""Log lines about errors: they name the user, and contain no word of the talk.
 
-Our own errors quote neither talk nor memories, except a RecordingError. Any other error may quote
-them, so its line has only the type and the place; text and traceback are logged at level TRACE.
+Errors of Souffleur quote neither talk nor memories, except a RecordingError. Any other error may
+quote them, so its line has only type and place; text and traceback are logged at level TRACE.
 """
 
 import traceback

@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 SCRAPE_TIMEOUT = 5.0
-"""Seconds that a scrape waits for the store; then it shows the former state."""
+"""Maximum seconds that a scrape waits for the store; after that, it shows the last state."""
 
 Ask = Callable[[Callable[[], Awaitable[None]]], "Future[None]"]
-"""Runs a coroutine in the event loop that judges, from another thread."""
+"""Runs a coroutine function in the event loop that judges; called from another thread."""
 
 QUICK = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.008, 0.012, 0.02, 0.04, 0.08, 0.15)
-"""Upper bounds in seconds for work that waits for the store alone."""
+"""Upper bounds in seconds of the buckets for work that waits only for the store."""
 MODERATE = (*QUICK, 0.3, 0.6, 1.0, 2.5, 5.0)
-"""Upper bounds in seconds for work that may wait for an embedder."""
+"""Upper bounds in seconds of the buckets for work that may wait for an embedder."""
 SLOW = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 30.0, 60.0, 120.0, 300.0)
-"""Upper bounds in seconds for work that waits for a model."""
+"""Upper bounds in seconds of the buckets for work that waits for a model."""
 
 Notes = dict[str, Note]
 
@@ -62,19 +62,19 @@ class Sources:
 
 
 class Metrics:
-    """The metrics of one Souffleur, in a registry of their own."""
+    """The metrics of a Souffleur, in their own registry."""
 
     def __init__(self, times: "TimeSource") -> None:
         self.registry = CollectorRegistry()
-        """The registry, for hosts that serve it themselves."""
+        """The registry, for hosts that serve their metrics themselves."""
         self.measures = Measures(self.registry, times.steady)
-        """The `Watch` that counts."""
+        """The `Watch` that counts and times the work."""
         self.sources: Sources | None = None
-        """The sources of the gauges, set when they are open."""
+        """The sources of the gauges; `None` until they are open."""
         self._gauges = Gauges(self.registry)
 
     async def refresh(self) -> None:
-        """Read the state of the store; if it is out of reach, the former state stays."""
+        """Read the state of the store; if the store is out of reach, the last state stays."""
         if self.sources:
             await self._gauges.read(self.sources)
 
@@ -83,7 +83,7 @@ class Metrics:
         return generate_latest(self.registry).decode()
 
     def serve(self, port: int, ask: Ask) -> Callable[[], None]:
-        """Serve the metrics on the loopback; return the function that stops serving.
+        """Serve the metrics on the loopback; return a function that stops the server.
 
         If the port is taken, a warning is logged, and nothing is served.
         """
@@ -124,13 +124,13 @@ class _Scraped:
     def _renew(self) -> None:
         try:
             self._refresh().result(SCRAPE_TIMEOUT)
-        except (TimeoutError, CancelledError, RuntimeError):  # busy, or the loop is gone
+        except (TimeoutError, CancelledError, RuntimeError):  # the loop is busy or has ended
             return
 
 
 @dataclass(frozen=True)
 class _Noted:
-    """The notes about one piece of work."""
+    """The notes about a piece of work."""
 
     about: Notes
 
@@ -140,7 +140,7 @@ class _Noted:
 
 
 class Measures:
-    """A `Watch`. No user, session or text is a label, so the number of labels is limited."""
+    """A `Watch` that counts and times work. Labels are few: no user, session or text is a label."""
 
     def __init__(self, registry: CollectorRegistry, steady: Callable[[], float]) -> None:
         """`steady` returns seconds that never jump."""
@@ -276,7 +276,7 @@ class Gauges:
         self._lock = Lock()
 
     async def read(self, sources: Sources) -> None:
-        """Read all sources; if the store is out of reach, its former state stays."""
+        """Read all sources; if the store is out of reach, its last state stays."""
         is_up = True
         try:
             await self._read_store(sources.knowledge, sources.clock())

@@ -1,6 +1,6 @@
 """Spans of watched work, by OpenTelemetry's conventions for generative AI and databases.
 
-They are sent to the tracer provider of the host; without one, they are dropped.
+Spans go to the tracer provider of the host; without a provider, they are dropped.
 https://opentelemetry.io/docs/specs/semconv/gen-ai/
 """
 
@@ -26,10 +26,10 @@ from opentelemetry.trace import (
 from souffleur.knowledge.watching import Note, What
 
 MAX_REMEMBERED = 10_000
-"""Maximum number of waiting turns whose spans are remembered, as links of their judgement."""
+"""Maximum waiting turns whose spans are remembered, so that their judgement links to them."""
 
 _BACKGROUND = frozenset({"judge", "tell", "run"})
-"""Work with a trace of its own: it may end long after the work that caused it."""
+"""Work with its own trace: it may end long after the work that caused it."""
 _PARTS = frozenset({"engine", "embed", "apply"})
 """Work that is traced only within other work."""
 
@@ -55,7 +55,7 @@ NAMES: Mapping[str, str] = {
     "collection": "db.collection.name",
     "call": "db.operation.name",
 }
-"""The attributes of notes by the conventions; any other note is `souffleur.<name>`."""
+"""The attribute for each note by the conventions; any other note is `souffleur.<name>`."""
 
 _ALWAYS: Mapping[str, Mapping[str, str]] = {
     "recall": {"gen_ai.operation.name": "retrieval"},
@@ -68,10 +68,10 @@ _KINDS = {"chat": SpanKind.CLIENT, "embed": SpanKind.CLIENT, "engine": SpanKind.
 
 
 class Spans:
-    """A `Watch`."""
+    """A `Watch` that writes spans."""
 
     def __init__(self, tracer: Tracer, *, content: bool = False) -> None:
-        """With `content`, spans hold words: messages, prompts, answers."""
+        """With `content`, spans contain words: messages, prompts, answers."""
         self._tracer = tracer
         self._content = content
         self._observed: OrderedDict[str, SpanContext] = OrderedDict()
@@ -89,7 +89,7 @@ class Spans:
             kind=_KINDS.get(what, SpanKind.INTERNAL),
             attributes=_ALWAYS.get(what),
             links=self._links(about) if what == "judge" else None,
-            record_exception=False,  # its text may quote the talk
+            record_exception=False,  # the text of an exception may quote the talk
             set_status_on_exception=False,
         ) as span:
             noted = _Noted(span, self._content)
@@ -126,11 +126,11 @@ class _Noted:
         self.turn = ""
 
     def note(self, **about: Note) -> None:
-        """Set attributes; words of the talk only with `content`."""
+        """Set attributes; words of the talk are set only with `content`."""
         if not self._span.is_recording():
             return
         for name, value in about.items():
-            if name == "error":  # its text may quote the talk
+            if name == "error":  # the text of an error may quote the talk
                 if value:
                     _fail(self._span, "incomplete")
                 continue
@@ -160,11 +160,11 @@ def _name(what: str, about: Mapping[str, Note]) -> str:
 
 
 def _masked(words: Callable[[], str]) -> str | None:
-    from souffleur.knowledge.privacy.secrets import mask  # its tables take a while to load
+    from souffleur.knowledge.privacy.secrets import mask  # the module takes long to load
 
     try:
         return mask(words())
-    except Exception:  # noqa: BLE001  a host may have given anything as words
+    except Exception:  # noqa: BLE001  a host may pass any object as words
         return None
 
 

@@ -1,4 +1,4 @@
-"""The watches of the settings, and a chat with each call watched."""
+"""The watches that the settings ask for, and a chat whose calls are watched."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ def make_metrics(settings: "Settings", times: "TimeSource") -> "Metrics | None":
 
 
 def make_watch(settings: "Settings", metrics: "Metrics | None") -> Watch:
-    """Return the watch of the settings: none, the metrics, the traces, or both.
+    """Return the watch of the settings: no watch, the metrics, the traces, or both.
 
     Raises SettingsError if the package for traces is missing.
     """
@@ -58,7 +58,7 @@ class Together:
 
     @contextmanager
     def __call__(self, what: What, **about: Note) -> Iterator["_Works"]:
-        """Have all of them watch the work within this context."""
+        """Let all watches watch the work within this context."""
         with ExitStack() as stack:
             yield _Works([stack.enter_context(watch(what, **about)) for watch in self.watches])
 
@@ -68,7 +68,7 @@ class _Works:
     works: Sequence[Work]
 
     def note(self, **about: Note) -> None:
-        """Add notes to each."""
+        """Add notes to the work of each watch."""
         for work in self.works:
             work.note(**about)
 
@@ -81,7 +81,7 @@ def _missing(what: str, error: ImportError) -> SettingsError:
 
 
 def watched_chat(chat: Chat, watch: Watch, settings: "Settings") -> Chat:
-    """Return the chat with each call watched: its prompt, tokens, cost and error."""
+    """Return a chat that watches each call: its prompt, tokens, cost and error."""
     known = {
         "model": settings.model,
         "temperature": settings.temperature,

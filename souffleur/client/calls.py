@@ -1,4 +1,4 @@
-"""Calls: the request of each method, and how its answer or error is read. Sends nothing itself."""
+"""Calls: the request of each method, and the reading of its answer or error. Sends no request."""
 
 import json
 import re
@@ -38,7 +38,7 @@ from souffleur.service.run import RunOptions, RunResult
 def named_error(
     kind: str, message: str, *, status: int | None = None, retry_after: float | None = None
 ) -> SouffleurError:
-    """Return the error of that name; a RemoteError if Souffleur has no error of that name.
+    """Return the error with a name; a RemoteError if Souffleur has no error with that name.
 
     >>> named_error("UndoError", "too late"), named_error("RequestError", "no").status
     (UndoError('too late'), None)
@@ -51,7 +51,7 @@ def named_error(
 
 
 def error_of(status: int, headers: Mapping[str, str], content: bytes) -> SouffleurError:
-    """Return the error that an answer tells of; of whatever it is that answers."""
+    """Return the error of an answer; the answer may come from any server."""
     try:
         told = json.loads(content)["error"]
         kind, message = str(told["type"]), str(told["message"])
@@ -61,7 +61,7 @@ def error_of(status: int, headers: Mapping[str, str], content: bytes) -> Souffle
 
 
 MAX_PAGE = 500
-"""Memories asked for at a time."""
+"""Number of memories in each request for a page."""
 _ENUMS: dict[str, type[StrEnum]] = {
     "kind": Kind,
     "category": Category,
@@ -74,7 +74,7 @@ _IDS = ("memory_id", "entry_id", "id")
 
 
 def checked(given: dict[str, Any], optional: Sequence[str] = ("agent_id",)) -> dict[str, Any]:
-    """Return the arguments of a method. Raises the errors of Souffleur for invalid ones.
+    """Return the arguments of a method. Raises Souffleur's errors for invalid arguments.
 
     >>> checked({"user_id": "ann", "limit": 3, "state": None})
     {'user_id': 'ann', 'limit': 3, 'state': None}
@@ -114,7 +114,7 @@ def of_observe(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_turn_id(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `observe` with an id, so that sending them twice is one turn."""
+    """Return the arguments of `observe` with a turn id, so that a repeated request is one turn."""
     return {**given, "turn_id": given["turn_id"] or uuid.uuid4().hex}
 
 
@@ -131,7 +131,7 @@ def of_messages(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def plain_messages(messages: Messages) -> list[dict[str, Any]]:
-    """Return messages of which the server makes the same turns. Raises InputError.
+    """Return messages as JSON objects; the server finds the same turns. Raises InputError.
 
     >>> plain_messages([("user", "hi"), ("assistant", "ho")])
     [{'role': 'user', 'content': 'hi'}, {'role': 'assistant', 'content': 'ho'}]
@@ -172,22 +172,22 @@ def of_run(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def of_anybody(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a method that may be about everybody."""
+    """Return the arguments of a method whose user is optional."""
     return checked(given, optional=("user_id",))
 
 
 def of_backup(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `backup`, with the file as the server finds it."""
+    """Return the arguments of `backup`, with the absolute path of the file."""
     return {"file": str(Path(given["file"]).absolute())}
 
 
 def of_export(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `export`, with the file as the server finds it."""
+    """Return the arguments of `export`, with the absolute path of the file."""
     return {**of_backup(given), "of_user": given["user_id"]}
 
 
 def of_import(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `import_file`, with the file as the server finds it."""
+    """Return the arguments of `import_file`, with the absolute path of the file."""
     named = {"source": given["source"], "dry_run": given["dry_run"]}
     return {**of_export(given), "of_agent": given["agent_id"], **named}
 
@@ -203,30 +203,30 @@ Given = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Call:
-    """How a method of Souffleur is called over HTTP."""
+    """The HTTP call of a method of Souffleur."""
 
     verb: str
     path: str
-    """With the names of arguments in braces."""
+    """The path, with the names of arguments in braces."""
     answers: Any
     """The type of the answer."""
     prepare: Callable[[dict[str, Any]], dict[str, Any]] = checked
-    """Returns the arguments as they are sent. Raises the error of an invalid argument."""
+    """Returns the arguments to send. Raises the error of an invalid argument."""
     result: Callable[[Any, Given], Any] = lambda answer, given: answer
-    """Returns the method's result, from the answer and the arguments."""
+    """Returns the result of the method from the answer and the arguments."""
     failed: Callable[[str, Given], Any] | None = None
     """Returns the result after an error, for a method that never raises."""
     timeout: Any = httpx2.USE_CLIENT_DEFAULT
-    """The time limit in seconds; `None` for a method that may take any time."""
+    """The time limit in seconds; `None` for a method without a time limit."""
 
     @cached_property
     def adapter(self) -> TypeAdapter[Any]:
-        """The reader of the answer."""
+        """The validator of the answer."""
         return TypeAdapter(self.answers)
 
     @cached_property
     def fields(self) -> frozenset[str]:
-        """The fields of the answer, if it is one object: our server always sends all of them."""
+        """The fields of the answer, if it is an object. Our server always sends all fields."""
         if is_dataclass(self.answers):
             return frozenset(one.name for one in fields(self.answers))
         return frozenset(getattr(self.answers, "model_fields", ()))
@@ -234,17 +234,17 @@ class Call:
 
 @dataclass(frozen=True)
 class Request:
-    """A request, ready to be sent."""
+    """A request in the form to send."""
 
     verb: str
     path: str
     query: dict[str, Any]
     body: bytes | None
-    """JSON."""
+    """The body as JSON; `None` without a body."""
 
 
 def request_of(call: Call, sent: Given) -> Request:
-    """Return the request of a call with prepared arguments. Raises InputError for odd ones.
+    """Return the request of a call with prepared arguments. Raises InputError if they are no JSON.
 
     >>> request = request_of(CALLS["edit"], {"memory_id": "7", "user_id": "ann", "content": "Tea."})
     >>> request.verb, request.path, request.query, request.body
@@ -261,7 +261,7 @@ def request_of(call: Call, sent: Given) -> Request:
 
 
 def _given(arguments: Given) -> dict[str, Any]:
-    """Return arguments for an address, which can hold no half of a character."""
+    """Return arguments for a URL, without lone surrogates."""
     return {
         name: mend(value) if isinstance(value, str) else value
         for name, value in arguments.items()
@@ -270,7 +270,7 @@ def _given(arguments: Given) -> dict[str, Any]:
 
 
 def _encoded(body: Given) -> bytes:
-    r"""Return JSON; halves of characters are escaped, and the server replaces them.
+    r"""Return a body as JSON. Lone surrogates are escaped; the server replaces them.
 
     >>> _encoded({"text": "a \ud83d"})
     b'{"text": "a \\ud83d"}'
@@ -311,11 +311,11 @@ _OTHERWISE: Mapping[str, dict[str, Any]] = {
     "end_session": {"failed": lambda error, given: False},
     "report": {"prepare": of_anybody},
 }
-"""Details of a plain method's call that the table does not hold."""
+"""Details of the calls of plain methods that are not in the table."""
 
 
 def call_of(row: Row, **more: Any) -> Call:
-    """Return the call of a row of the table; `more` are fields that the table does not tell."""
+    """Return the call of a row of the table; `more` has fields that are not in the table."""
     told: dict[str, Any] = {"timeout": None} if row.long else {}
     if row.answers in (Answered, Counted):
         told["result"] = _value
@@ -339,4 +339,4 @@ CALLS: Mapping[str, Call] = {
     "export": _call("POST", "/api/export-file", Exported, of_export),
     "import_file": _call("POST", "/api/import-file", Imported, of_import),
 }
-"""The methods by name; `extract` is `remember` with messages."""
+"""The calls by name of the method; `extract` is `remember` with messages."""

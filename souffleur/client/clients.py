@@ -1,4 +1,4 @@
-"""Client and AsyncClient: a Souffleur that another process holds."""
+"""Client and AsyncClient: the methods of a Souffleur in another process."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
 from functools import update_wrapper
@@ -28,14 +28,14 @@ EVENTS = "/api/events"
 _QUICK = 5.0
 _PATIENT = httpx2.Timeout(60.0, read=None)
 _NO_HOST = "http://souffleur"
-"""The base of requests over a socket, whose path is their address."""
+"""The base URL of requests over a socket; the path of the socket is the real address."""
 
 
 class Client(Methods):
     """The methods of Souffleur for programs without an event loop, over HTTP.
 
-    `recall`, `observe` and `end_session` never raise; all others raise what Souffleur raises, and
-    RemoteError if the server cannot be reached or refuses. May be used by any thread.
+    `recall`, `observe` and `end_session` never raise; other methods raise Souffleur's errors, and
+    RemoteError if the server cannot be reached or refuses a request. Thread-safe.
     """
 
     def __init__(
@@ -48,21 +48,21 @@ class Client(Methods):
     ) -> None:
         """Use the server at `url`, or the process that listens on `socket`.
 
-        `timeout` is the time limit of a call in seconds; `recall` has 5, and what asks a model any.
-        Raises SettingsError for an address or a token that cannot be one.
+        `timeout` is the time limit of a call in seconds. `recall` has 5 seconds; methods that ask a
+        model have no limit. Raises SettingsError for an invalid address or token.
         """
         self._http = httpx2.Client(
             **_options(url, token, socket, timeout),
             transport=httpx2.HTTPTransport(**_way(url, socket)),
         )
         self.clock: Clock = TimeSource().now
-        """Returns the time of this machine."""
+        """Returns the present time of this machine."""
 
     def is_there(self) -> bool:
         """Return whether the server answers."""
         try:
             return self._http.get("/health", timeout=_QUICK).is_success
-        except (httpx2.HTTPError, RuntimeError):  # the latter: it is closed
+        except (httpx2.HTTPError, RuntimeError):  # RuntimeError: the client is closed
             return False
 
     def close(self) -> None:
@@ -81,17 +81,17 @@ class Client(Methods):
         self.close()
 
     def events(self, *, user_id: str, after: str | None = None) -> Iterator[MemoryEvent]:
-        """Yield the events of a user's memories, after the event with an id, or from now on.
+        """Yield the events of a user's memories: those after the event `after`, or from now on.
 
-        Ends when the server stops. Raises RemoteError if the connection breaks: the id of the
-        latest event resumes.
+        Ends when the server stops. Raises RemoteError if the connection breaks; then call again
+        with the id of the latest event.
         """
         try:
             with self._http.stream("GET", EVENTS, **_following(user_id, after)) as response:
                 if not response.is_success:
                     raise error_of(response.status_code, response.headers, response.read())
                 for sent in httpx2.EventSource(response):
-                    if sent.data:  # the first ones only say where to resume
+                    if sent.data:  # the first lines only have the id to resume from
                         yield MemoryEvent.model_validate_json(sent.data)
         except (httpx2.HTTPError, RuntimeError, ValidationError) as error:
             raise _broken(self._http, error) from error
@@ -103,7 +103,7 @@ class Client(Methods):
             while True:
                 try:
                     response = self._http.send(_built(self._http, asked))
-                except Exception as error:  # noqa: BLE001  whatever a closed client or a library raises
+                except Exception as error:  # noqa: BLE001  any error of a library
                     asked = talk.throw(_unreachable(self._http, error))
                 else:
                     asked = talk.send(response)
@@ -112,7 +112,7 @@ class Client(Methods):
 
 
 class AsyncClient(AsyncMethods):
-    """The methods of Souffleur over HTTP, each awaited; otherwise as `Client`."""
+    """The methods of Souffleur over HTTP, as coroutines; otherwise as `Client`."""
 
     def __init__(
         self,
@@ -128,13 +128,13 @@ class AsyncClient(AsyncMethods):
             transport=httpx2.AsyncHTTPTransport(**_way(url, socket)),
         )
         self.clock: Clock = TimeSource().now
-        """Returns the time of this machine."""
+        """Returns the present time of this machine."""
 
     async def is_there(self) -> bool:
         """Return whether the server answers."""
         try:
             return (await self._http.get("/health", timeout=_QUICK)).is_success
-        except (httpx2.HTTPError, RuntimeError):  # the latter: it is closed
+        except (httpx2.HTTPError, RuntimeError):  # RuntimeError: the client is closed
             return False
 
     async def close(self) -> None:
@@ -153,23 +153,23 @@ class AsyncClient(AsyncMethods):
         await self.close()
 
     async def events(self, *, user_id: str, after: str | None = None) -> AsyncIterator[MemoryEvent]:
-        """Yield the events of a user's memories, after the event with an id, or from now on.
+        """Yield the events of a user's memories: those after the event `after`, or from now on.
 
-        Ends when the server stops. Raises RemoteError if the connection breaks: the id of the
-        latest event resumes.
+        Ends when the server stops. Raises RemoteError if the connection breaks; then call again
+        with the id of the latest event.
         """
         try:
             async with self._http.stream("GET", EVENTS, **_following(user_id, after)) as response:
                 if not response.is_success:
                     raise error_of(response.status_code, response.headers, await response.aread())
                 async for sent in httpx2.EventSource(response):
-                    if sent.data:  # the first ones only say where to resume
+                    if sent.data:  # the first lines only have the id to resume from
                         yield MemoryEvent.model_validate_json(sent.data)
         except (httpx2.HTTPError, RuntimeError, ValidationError) as error:
             raise _broken(self._http, error) from error
 
     async def send(self, call: Call, /, **given: Any) -> Any:
-        """Send a call that is no method of Souffleur, and return its result. Raises RemoteError."""
+        """Send a call, also one that is no method, and return its result. Raises RemoteError."""
         return await self._hold(ask(call, given))
 
     async def _call(self, method: str, /, **given: Any) -> Any:
@@ -181,7 +181,7 @@ class AsyncClient(AsyncMethods):
             while True:
                 try:
                     response = await self._http.send(_built(self._http, asked))
-                except Exception as error:  # noqa: BLE001  whatever a closed client or a library raises
+                except Exception as error:  # noqa: BLE001  any error of a library
                     asked = talk.throw(_unreachable(self._http, error))
                 else:
                     asked = talk.send(response)
@@ -202,7 +202,7 @@ def _options(url: str, token: str | None, socket: Path | None, timeout: float) -
 
 
 def _way(url: str, socket: Path | None) -> dict[str, Any]:
-    """Return the arguments of a transport to a server, or to the process that listens on a socket.
+    """Return the arguments of a transport to a server, or to a process at a socket.
 
     >>> _way(DEFAULT_URL, Path("owner.sock"))["uds"]
     'owner.sock'
@@ -211,7 +211,7 @@ def _way(url: str, socket: Path | None) -> dict[str, Any]:
 
 
 def _checked(url: str) -> str:
-    """Return a web address.
+    """Return a valid URL of a server. Raises SettingsError.
 
     >>> _checked("http://127.0.0.1:8321")
     'http://127.0.0.1:8321'
@@ -267,7 +267,7 @@ R = TypeVar("R")
 def _inspects(
     method: Callable[Concatenate[StoreInspection, P], Awaitable[R]],
 ) -> "Callable[Concatenate[RemoteInspection, P], Coroutine[Any, Any, R]]":
-    """Return a method of `StoreInspection` that sends its arguments, which all have names."""
+    """Return a method of `StoreInspection` that sends its arguments; all arguments are named."""
     call = next(call_of(row, prepare=dict) for row in INSPECTION if row.method == method)
 
     async def sends(self: "RemoteInspection", /, *args: P.args, **named: P.kwargs) -> R:
@@ -278,10 +278,10 @@ def _inspects(
 
 
 class RemoteInspection:
-    """As `StoreInspection`, over HTTP. Every method raises RemoteError, too."""
+    """The methods of `StoreInspection` over HTTP. They also raise RemoteError."""
 
     def __init__(self, client: AsyncClient) -> None:
-        """`client` is a client of the owner's socket; the server refuses others."""
+        """`client` must be a client at the owner's socket; the server refuses other clients."""
         self.client = client
 
     error = _inspects(StoreInspection.error)

@@ -1,4 +1,4 @@
-"""The conversation with a server that a call of a method is, without the sending."""
+"""The requests and answers of a method call as a generator; the caller sends the requests."""
 
 from collections.abc import Generator
 from typing import Any
@@ -17,9 +17,9 @@ Asked = tuple[Call, Request]
 
 
 def converse(method: str, given: dict[str, Any]) -> Generator[Asked, httpx2.Response, Any]:
-    """Yield the requests of a method, take the answers, and return the method's result.
+    """Yield the requests of a method, receive the answers, and return the method's result.
 
-    An error of sending is thrown in. Raises the errors of Souffleur, and RemoteError.
+    The caller throws errors of sending into the generator. Raises Souffleur's errors, RemoteError.
     """
     if method == "remember" and not isinstance(given["what"], str):
         method = "extract"
@@ -29,14 +29,17 @@ def converse(method: str, given: dict[str, Any]) -> Generator[Asked, httpx2.Resp
         return (yield from ask(call, given))
     try:
         return (yield from ask(call, given))
-    except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
+    except Exception as error:  # noqa: BLE001  an error of the memory must never stop a reply
         logger.error("{}: {}", method, describe(error))
         trace_bug(logger, error)
         return call.failed(describe(error), given)
 
 
 def ask(call: Call, given: Given) -> Generator[Asked, httpx2.Response, Any]:
-    """Yield the requests of a call, take the answers, and return its result. Raises as above."""
+    """Yield the requests of a call, receive the answers, and return its result.
+
+    Raises Souffleur's errors, RemoteError.
+    """
     sent = call.prepare(dict(given))
     answer = _read(call, (yield call, request_of(call, sent)))
     if not isinstance(answer, Page):

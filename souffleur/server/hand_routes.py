@@ -1,4 +1,4 @@
-"""Routes by hand: memories in pages, events, health, runs, who is who, export and import."""
+"""Routes without a row in the table: memories, events, health, runs, people, export, import."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -39,7 +39,7 @@ from souffleur.times import moment
 
 router = APIRouter()
 IMPORT = "/api/import"
-"""The path of the import, whose body may be larger than others."""
+"""The path of the import; its body may be larger than other bodies."""
 _LINES = "application/x-ndjson"
 _FILE = {"schema": {"type": "string", "format": "binary"}}
 
@@ -48,7 +48,7 @@ class RunBody(Body):
     """The options of a run."""
 
     of_user: Id | None = None
-    """Only this user's memories; `None` means everybody's."""
+    """The user whose memories are processed; `None` means all users."""
     now: datetime | str | float | None = Field(None, **ARGUMENTS["at"])
     """The time of the run; `None` means now."""
     memories: int = Field(default=RunLimits.memories, ge=1)
@@ -62,19 +62,19 @@ class RetryBody(Body):
     """The user whose turns are judged again."""
 
     of_user: Id | None = None
-    """`None` means everybody's."""
+    """The id of the user; `None` means all users."""
 
 
 @router.get("/health", tags=["store"])
 @router.head("/health", include_in_schema=False)
 async def alive() -> Alive:
-    """Say that the server answers; needs no token and tells of nobody."""
+    """Say that the server runs. Needs no token; the answer has no user's data."""
     return Alive()
 
 
 @router.get("/metrics", response_class=PlainTextResponse, tags=["store"])
 async def metrics(memory: Memory) -> PlainTextResponse:
-    """Show the metrics, as Prometheus reads them."""
+    """Show the metrics in the format of Prometheus."""
     kept = memory.parts.metrics
     if kept is None:
         raise RequestError(404, "nothing is measured: set SOUFFLEUR_METRICS=true")
@@ -88,7 +88,7 @@ async def run(
     name: Annotated[str, Path(description="A run of docs/decay.md.", examples=["decay"])],
     body: RunBody | None = None,
 ) -> RunAnswer:
-    """Run now for what is due, and wait until it is done; 503 if it needs a model."""
+    """Start a run now, and wait until it ends; 503 if the run needs a model and has no model."""
     from souffleur.service.jobs import RUNS
 
     if name in RUNS and RUNS[name].asks:
@@ -108,15 +108,16 @@ def _answer(result: RunResult) -> RunAnswer:
 
 @router.post("/api/retry", tags=["store"])
 async def retry(memory: Memory, body: RetryBody | None = None) -> Counted:
-    """Have turns that were set aside as failed judged again; return their number."""
+    """Judge failed turns again in the background; return their number."""
     return Counted(await memory.retry(user_id=body.of_user if body else None))
 
 
 @router.get("/api/cast", tags=["people"])
 async def cast(memory: Memory, whose: TalkerOrAll) -> Cast:
-    """Show users and personas as introduced, and the names of all others.
+    """Show the introduced users and personas, and the names of other people.
 
-    Who names a user sees that user and the persona; admins who name nobody see all.
+    A request with a user shows that user and the persona; an admin's request without a user shows
+    all.
     """
     if whose is None:
         return await memory.cast()
@@ -125,13 +126,13 @@ async def cast(memory: Memory, whose: TalkerOrAll) -> Cast:
 
 @router.get("/api/person", tags=["people"])
 async def person(memory: Memory, user_id: Owner) -> Person | None:
-    """Show how a user was introduced; null if they were not."""
+    """Show the introduction of a user; null if the user was not introduced."""
     return (await memory.cast()).introduced.people.get(user_id)
 
 
 @router.get("/api/personas", tags=["people"])
 async def personas(memory: Memory) -> list[PersonaCard]:
-    """List the personas that were introduced."""
+    """List the introduced personas."""
     return list((await memory.cast()).introduced.personas.values())
 
 
@@ -142,10 +143,10 @@ async def personas(memory: Memory) -> list[PersonaCard]:
     responses={200: {"content": {_LINES: {}}, "description": "The lines of docs/moving.md."}},
 )
 async def export(memory: Memory, user_id: OwnerOrAll) -> StreamingResponse:
-    """Export everything of a user, for admins also of all, as lines of JSON."""
+    """Export all data of a user as lines of JSON; without a user, an admin exports all users."""
     knowledge = memory.knowledge
     lines = export_lines(knowledge.memories, knowledge.journal, user_id, now=memory.clock())
-    first = await anext(lines)  # what is wrong is answered before anything is sent
+    first = await anext(lines)  # an error is answered before the first line is sent
     return StreamingResponse(_following(first, lines), media_type=_LINES)
 
 
@@ -164,9 +165,9 @@ async def import_(
     source: ImportSource = ImportSource.AUTO,
     dry_run: bool = False,
 ) -> Imported:
-    """Import a file, which is the body. Our own exports are for admins alone.
+    """Import a file from the body of the request. Only admins may import Souffleur's own exports.
 
-    The turns of chats are judged in the background, as held with the persona `agent_id`.
+    The turns of chats are judged in the background, as talks with the persona `agent_id`.
     """
     with temporary_file(memory.settings.folder, "import") as file:
         with file.open("wb") as out:
@@ -183,7 +184,7 @@ async def import_(
                 source=found,
                 dry_run=dry_run,
             )
-        except FileError as error:  # the caller knows nothing of a file here
+        except FileError as error:  # the caller does not know the temporary file
             raise FileError(str(error).replace(str(file), "the body")) from None
 
 
@@ -194,12 +195,12 @@ async def _following(first: bytes, lines: AsyncIterator[bytes]) -> AsyncIterator
 
 
 MAX_PAGE = 500
-"""Maximum memories of one page."""
+"""Maximum number of memories on a page."""
 At = Annotated[datetime | str | float | None, Field(**ARGUMENTS["at"])]
 
 
 class RememberBody(Body):
-    """A sentence to remember as it is."""
+    """A sentence to remember without changes."""
 
     content: str = Field(examples=["Ann is allergic to peanuts."])
     session_id: Id = "default"
@@ -233,7 +234,7 @@ async def list_memories(
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
     cursor: Cursor = None,
 ) -> Page:
-    """List memories, episodes and portraits, in pages, by the time when they were learned."""
+    """List memories, episodes and portraits in pages, by the time of learning."""
     earliest, latest = await learned(memory, whose.user_id, since=since, until=until)
     wanted = Wanted(
         whose.user_id,
@@ -249,7 +250,7 @@ async def list_memories(
 
 
 async def _sphere(memory: Souffleur, whose: Whose) -> str | None:
-    """Return the sphere in which a persona knows things; every sphere if no persona is named."""
+    """Return the sphere of a persona; `None` means all spheres, if no persona is named."""
     if whose.agent_id is None:
         return None
     _, card = await memory.knowledge.people.find(whose.user_id, whose.agent_id)
@@ -258,7 +259,7 @@ async def _sphere(memory: Souffleur, whose: Whose) -> str | None:
 
 @router.post("/api/memories", tags=["memories"])
 async def remember(memory: Memory, whose: Talker, body: RememberBody) -> list[LedgerEntry]:
-    """Remember a sentence as it is; `refused` says why it was not, as when it is known."""
+    """Remember a sentence without changes; `refused` has the reason if it is not stored."""
     user_id, agent_id = whose.user_id, whose.agent_id or "default"
     told = {name: value for name, value in body if name != "content"}
     return await memory.remember(body.content, user_id=user_id, agent_id=agent_id, **told)
@@ -266,7 +267,7 @@ async def remember(memory: Memory, whose: Talker, body: RememberBody) -> list[Le
 
 @router.post("/api/memories/extract", name="remember", tags=["memories"])
 async def extract(memory: Memory, whose: Talker, body: ExtractBody) -> list[LedgerEntry]:
-    """Have messages judged now; without a model they are stored and wait."""
+    """Judge messages now; without a model, they are stored and wait."""
     return await memory.remember(
         body.messages,
         user_id=whose.user_id,
@@ -278,13 +279,13 @@ async def extract(memory: Memory, whose: Talker, body: ExtractBody) -> list[Ledg
 
 @router.delete("/api/memories/{memory_id}", name="forget", tags=["memories"])
 async def delete(memory: Memory, user_id: Owner, memory_id: str) -> LedgerEntry:
-    """Forget a memory; it can be restored, or the change undone."""
+    """Forget a memory. The memory can be restored, and the change can be undone."""
     found = await memory.get(memory_id, user_id=user_id)
     return (await memory.forget(found.id, user_id=user_id))[0]
 
 
 RETRY = 2000
-"""Milliseconds after which a client should connect again."""
+"""Milliseconds after which a disconnected client should connect again."""
 _STREAM = {"content": {"text/event-stream": {"schema": {"type": "string"}}}}
 
 
@@ -307,7 +308,7 @@ async def events(
     since = latest = await latest_place(memory, user_id)
     if named is not None:
         try:
-            # A place beyond the ledger was seen before all was erased, or an older backup restored.
+            # The place is greater than the latest if data were erased, or an old backup restored.
             since = min(named, latest, key=read_place)
         except ValueError:
             raise RequestError(422, f"{named[:40]!r} is no id of an event") from None
@@ -328,12 +329,12 @@ async def events(
 
 
 async def _stream(since: str, happening: AsyncIterator[MemoryEvent | None]) -> AsyncIterator[str]:
-    """Yield the lines of a stream; the first ones say from where to resume, before any event."""
+    """Yield the lines of a stream; the first lines have the id from which a client can resume."""
     yield f"retry: {RETRY}\nid: {since}\n\n"
     async for event in happening:
         yield ":\n\n" if event is None else written(event)
 
 
 def written(event: MemoryEvent) -> str:
-    """Return an event as it is sent."""
+    """Return an event in the format of server-sent events."""
     return f"event: {event.type}\nid: {event.id}\ndata: {event.model_dump_json()}\n\n"

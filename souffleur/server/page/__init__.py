@@ -1,1 +1,1 @@
-"""The person's own page: its files, and the data it shows beyond the plain records."""
+"""The user's own page: its files, and its data beyond the plain records."""

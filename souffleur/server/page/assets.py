@@ -1,4 +1,4 @@
-"""The files of the page, served from the package: no build, no other host, no inline script."""
+"""The files of the page, served from the package: no build, no other hosts, no inline scripts."""
 
 import gzip
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 FOLDER = "/page"
-"""Where the files are served; the page itself is at / and /me."""
+"""The path of the files; the page itself is at / and /me."""
 HOME = "index.html"
 POLICY = "; ".join(
     (
@@ -30,7 +30,7 @@ POLICY = "; ".join(
         "trusted-types 'none'",
     )
 )
-"""The rights of the page. No policy of trusted types exists, so text never becomes HTML."""
+"""The rights of the page. There is no policy for trusted types, so text cannot become HTML."""
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -54,16 +54,16 @@ class Asset:
 
     body: bytes
     packed: bytes
-    """The same, compressed by gzip."""
+    """The body, compressed with gzip."""
     kind: str
     """The media type."""
     tag: str
-    """Its ETag, which changes with the body."""
+    """The ETag, a digest of the body."""
 
 
 @cache
 def assets() -> Mapping[str, Asset]:
-    """Return all files by their paths, such as `js/app.js`."""
+    """Return all files by path, for example `js/app.js`."""
     root = files(__package__).joinpath("static")
     return dict(_walk(root, ""))
 
@@ -84,7 +84,7 @@ def _read(file: Traversable) -> Asset:
 
 
 def respond(name: str, headers: Headers) -> Response:
-    """Return the answer to a request for a file; 404 if there is none of that name."""
+    """Return the answer to a request for a file; 404 for an unknown file."""
     found = assets().get(name)
     if found is None:
         return Response("there is no such file", 404, {**HEADERS}, "text/plain")
@@ -111,4 +111,4 @@ ROUTES = (
     Route("/me", serve_home),
     Route(f"{FOLDER}/{{name:path}}", serve_file),
 )
-"""The routes of the page; they are no part of the interface that /openapi.json describes."""
+"""The routes of the page; /openapi.json does not describe them."""

@@ -1,4 +1,4 @@
-"""Cards: memories as the page lists them, and the names that memories mention."""
+"""Cards: memories in the lists of the page, and the names in memories."""
 
 import asyncio
 from collections import Counter, defaultdict
@@ -20,12 +20,12 @@ from souffleur.knowledge.text.match import normalize_text
 from souffleur.server import paging
 
 MAX_FOUND = 200
-"""Maximum cards that a search, or the order by strength, brings."""
+"""Maximum number of cards in a search result, or in a list by strength."""
 MAX_SCANNED = 5000
-"""Maximum memories, of certain kinds or no longer in use, whose words are looked through."""
+"""Maximum number of memories whose words are searched without an index."""
 _SCANNED_AT_ONCE = 500
 WEAK = 0.2
-"""Relevance below which a search on the page shows nothing."""
+"""Minimum relevance of a search result on the page, if it lacks a searched word."""
 
 
 @dataclass(frozen=True)
@@ -35,33 +35,33 @@ class Card:
     id: str
     """The id of the memory."""
     content: str
-    """Its words."""
+    """The words of the memory."""
     category: Category
-    """The category by which it fades."""
+    """The category, which decides how the memory fades."""
     kind: Kind
-    """Its topic."""
+    """The kind of the memory."""
     state: MemoryState
-    """Its state."""
+    """The state of the memory."""
     agent_id: str
     """The persona that learned it."""
     strength: float
-    """Its value now, from 0 to 1; 1 never fades."""
+    """The present value, from 0 to 1; a memory with the value 1 never fades."""
     uses: int
-    """How often it shaped a reply."""
+    """How often the memory was used in a reply."""
     verified: bool
-    """Whether the user confirmed it."""
+    """Whether the user confirmed the memory."""
     created_at: datetime
-    """When it was learned."""
+    """When the memory was learned."""
     updated_at: datetime
-    """When it was last changed."""
+    """When the memory was last changed."""
     last_used_at: datetime | None
-    """When it last shaped a reply."""
+    """When the memory was last used in a reply; `None` if it was never used."""
     expires_at: datetime | None
-    """When it is over, for plans."""
+    """When a todo, plan or context is over; `None` for other memories."""
     due_at: datetime | None
-    """When something happens to it next."""
+    """When the memory is due for its next change."""
     due_for: Due | None
-    """The change that happens to it then."""
+    """The next change of the memory."""
 
 
 @dataclass(frozen=True)
@@ -71,13 +71,13 @@ class Cards:
     items: list[Card]
     """The cards."""
     total: int
-    """The number on all pages."""
+    """The number of cards on all pages."""
     next: str | None
     """The `cursor` of the next page; `None` if this is the last."""
 
 
 def card_of(memory: Memory, now: datetime, policy: Policy) -> Card:
-    """Return the card of a memory; `now` decides how much of its value is left."""
+    """Return the card of a memory, with its value at the time `now`."""
     value = decay.effective(memory, now, policy)
     return Card(
         id=memory.id,
@@ -115,7 +115,7 @@ async def page_of(
 
 
 async def strongest(memory: Souffleur, wanted: Wanted) -> Cards:
-    """Return the cards of the highest value now, best first, on one page."""
+    """Return the cards with the highest present value, best first, on one page."""
     points, limit = memory.knowledge.memories, 2 * MAX_FOUND
     order = Order("importance", descending=True)
     page, _ = await points.scroll(wanted.filter, limit=limit, order=order)
@@ -125,10 +125,10 @@ async def strongest(memory: Souffleur, wanted: Wanted) -> Cards:
 
 
 async def matching(memory: Souffleur, wanted: Wanted, text: str) -> Cards:
-    """Return the cards that a text finds, best first.
+    """Return the cards that match a text, best first.
 
-    Those not in use, and of certain kinds those that are not among the nearest, are found by their
-    words alone.
+    Active memories are found by their sense and words, memories in other states only by their
+    words. With a filter by kind, active memories outside the search result are found by words, too.
     """
     found: list[Memory] = []
     if not wanted.states or MemoryState.ACTIVE in wanted.states:
@@ -136,7 +136,7 @@ async def matching(memory: Souffleur, wanted: Wanted, text: str) -> Cards:
     rest = tuple(
         one
         for one in wanted.states or MemoryState
-        if one != MemoryState.ACTIVE or wanted.kinds  # of the nearest, few may be of these kinds
+        if one != MemoryState.ACTIVE or wanted.kinds  # the result may have few of these kinds
     )
     if rest:
         known = {one.id for one in found}
@@ -178,7 +178,7 @@ async def _scanned(memory: Souffleur, wanted: Wanted, text: str) -> list[Memory]
 
 
 def _has(memory: Memory, text: str) -> bool:
-    """Return whether each word of a text is in a memory."""
+    """Return whether a memory has each word of a text."""
     words = normalize_text(memory.searchable)
     return all(normalize_text(word) in words for word in text.split())
 
@@ -188,25 +188,25 @@ def _whole(cards: Sequence[Card]) -> Cards:
 
 
 MAX_READ = 2000
-"""The latest memories, in which names are looked for."""
+"""Maximum number of memories, the latest first, that are searched for names."""
 MAX_NAMES = 40
-"""Names that are shown: those that most memories mention."""
+"""Maximum number of names that are shown, the most mentioned first."""
 MAX_LISTED = 12
-"""Memories that are listed with a name."""
+"""Maximum number of memories that are listed with a name."""
 TOGETHER = "together"
-"""The type of a tie between names that a memory mentions together."""
+"""The type of a tie between two names in the same memory."""
 
 
 @dataclass(frozen=True)
 class Name:
-    """A name that memories mention."""
+    """A name in memories."""
 
     name: str
     """The name."""
     count: int
     """The number of memories that mention it."""
     memories: list[str]
-    """The ids of the latest of them."""
+    """The ids of the latest memories that mention the name."""
 
 
 @dataclass(frozen=True)
@@ -214,13 +214,13 @@ class Tie:
     """A tie between two names."""
 
     first: int
-    """The place of one name in the list."""
+    """The index of the first name in the list."""
     second: int
-    """The place of the other."""
+    """The index of the second name in the list."""
     count: int
-    """The number of memories that mention both, or of links between memories of the two."""
+    """The number of memories with both names, or of links between memories of the two names."""
     type: str
-    """together, or the type of the links: supports, contradicts, refines, guards."""
+    """The type: `together`, or that of the links: supports, contradicts, refines, guards."""
 
 
 @dataclass(frozen=True)
@@ -230,9 +230,9 @@ class Names:
     names: list[Name]
     """The names, most mentioned first."""
     ties: list[Tie]
-    """The ties between them, by their places."""
+    """The ties between the names, by index."""
     cards: list[Card]
-    """The memories that are listed with names."""
+    """The cards of the memories that are listed with names."""
 
 
 async def names_of(memory: Souffleur, user_id: str) -> Names:
@@ -247,7 +247,7 @@ async def names_of(memory: Souffleur, user_id: str) -> Names:
 
 
 def names_in(memories: Sequence[Memory]) -> list[Name]:
-    """Return the names that most of these memories mention; their memories are in this order."""
+    """Return the most mentioned names in memories; the order of the memories stays the same."""
     mentioned: defaultdict[str, list[str]] = defaultdict(list)
     for one in memories:
         for name in _names(one):
@@ -257,7 +257,10 @@ def names_in(memories: Sequence[Memory]) -> list[Name]:
 
 
 def ties_between(memories: Sequence[Memory], places: Mapping[str, int]) -> list[Tie]:
-    """Return the ties between names: memories that mention both, and links between memories."""
+    """Return the ties between names: from memories with both names, and from their links.
+
+    `places` has the index of each name.
+    """
     of = {one.id: sorted(places[name] for name in _names(one) & places.keys()) for one in memories}
     joined: Counter[tuple[int, int, str]] = Counter()
     for one in memories:

@@ -1,4 +1,4 @@
-"""Routes for the person's own page, beyond the plain records of the other routes."""
+"""Routes for the user's own page, beyond the plain records of other routes."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -28,20 +28,20 @@ from souffleur.server.tokens import Role
 
 router = APIRouter(prefix="/api", tags=["page"])
 MAX_PAGE = 200
-"""Maximum cards of one page."""
+"""Maximum number of cards on a page."""
 _READABLE = ("active", "pending")
 TurnId = Annotated[str, Path(description="The store's own id of a turn, as in evidence.")]
 
 
 class CardsBody(Body):
-    """A search among the cards. The text is no part of an address, as servers log addresses."""
+    """A search among the cards. The text is not in the URL, because servers log URLs."""
 
     text: str = Field(min_length=1, max_length=MAX_MESSAGE_LENGTH, examples=["tea"])
 
 
 @router.get("/me")
 async def me(memory: Memory, caller: Calling, user_id: UserId = None) -> Caller:
-    """Say who is calling: a user, or an admin, who names one elsewhere."""
+    """Show the caller: a user, or an admin. An admin names a user in other requests."""
     if caller.role is not Role.ADMIN or user_id is not None:
         caller.user(user_id)
     return caller_of(memory, caller)
@@ -49,7 +49,7 @@ async def me(memory: Memory, caller: Calling, user_id: UserId = None) -> Caller:
 
 @router.get("/home")
 async def home(memory: Memory, user_id: Owner) -> Home:
-    """Show the beginning of a user's page: portrait, core and latest memories, counts."""
+    """Show the first view of a user's page: portrait, core and latest memories, numbers."""
     return await home_of(memory, user_id)
 
 
@@ -77,7 +77,7 @@ async def _wanted(
 
 
 Filtered = Annotated[Wanted, Depends(_wanted)]
-"""The user's memories that cards are asked for."""
+"""The filter of a request for cards."""
 
 
 @router.get("/cards")
@@ -97,13 +97,13 @@ async def cards(
 
 @router.post("/cards/search", name="cards")
 async def found(memory: Memory, wanted: Filtered, body: CardsBody) -> Cards:
-    """List the memories that a text finds as cards, on one page."""
+    """List the memories that match a text as cards, on one page."""
     return await matching(memory, wanted, body.text)
 
 
 @router.get("/questions")
 async def questions(memory: Memory, user_id: Owner) -> list[Question]:
-    """List the questions that wait for a user's yes, oldest first."""
+    """List the changes that wait for a user's consent, oldest first."""
     return await asked(memory, user_id)
 
 
@@ -115,7 +115,10 @@ async def names(memory: Memory, user_id: Owner) -> Names:
 
 @router.get("/figures")
 async def figures(memory: Memory, caller: Calling, user_id: Owner) -> Figures:
-    """Show a user's memories in numbers, the next changes and the latest runs: reads everything."""
+    """Show a user's memories in numbers, the next changes and the latest runs.
+
+    Reads all of the user's memories.
+    """
     return await figures_of(memory, user_id, admin=caller.role is Role.ADMIN)
 
 
@@ -123,7 +126,7 @@ async def figures(memory: Memory, caller: Calling, user_id: Owner) -> Figures:
 async def turns(
     memory: Memory, user_id: Owner, limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 20
 ) -> list[Said]:
-    """List a user's latest turns, newest first, with the number of memories whispered."""
+    """List a user's latest turns, newest first, with the number of whispered memories."""
     return await latest_said(memory, user_id, limit=limit)
 
 
@@ -135,10 +138,10 @@ async def turn(memory: Memory, user_id: Owner, turn_id: TurnId) -> Around:
 
 @router.get("/turns/{turn_id}/whispered")
 async def why(memory: Memory, user_id: Owner, turn_id: TurnId) -> Whispered:
-    """Show the memories whispered before a reply, and the reason of each."""
+    """Show the memories that were whispered before a reply, each with its reason."""
     return await whispered(memory, user_id, turn_id)
 
 
 def _now(now: datetime, state: str) -> datetime | None:
-    """Return the time from which expired memories are left out; `None` if they are shown."""
+    """Return `now` if expired memories are left out; `None` if they are shown."""
     return now if state in _READABLE else None

@@ -1,4 +1,4 @@
-"""Turns as the page shows them, and the memories whispered before a reply, each with its reason."""
+"""Turns on the page, and the memories that were whispered before a reply, each with its reason."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,31 +19,31 @@ from souffleur.knowledge.turn import Turn
 from souffleur.server.page.cards import Card, card_of
 
 CONTEXT_MESSAGES = 4
-"""Messages before a turn that its whisper looked at."""
+"""Number of messages before a turn that were read for its whisper."""
 AROUND = 3
-"""Turns that are shown before and after one."""
+"""Maximum number of turns that are shown before a turn, and after it."""
 NEAREST = 100
-"""Memories nearest to a message that are compared with the whispered ones."""
+"""Maximum number of search results for a message that explain its whispered memories."""
 
 
 @dataclass(frozen=True)
 class Said:
-    """A turn, as it is shown."""
+    """A turn for the page."""
 
     id: str
     """The store's own id of the turn."""
     at: datetime
-    """When it was said."""
+    """The time of the turn."""
     agent_id: str
-    """The persona that replied."""
+    """The id of the persona that replied."""
     session_id: str
-    """The session."""
+    """The id of the session."""
     user: str
     """The user's words; secrets are masked."""
     assistant: str
     """The companion's words; secrets are masked."""
     whispered: int
-    """The number of memories whispered before the reply."""
+    """The number of memories that were whispered before the reply."""
 
 
 @dataclass(frozen=True)
@@ -62,36 +62,36 @@ class Why(StrEnum):
     """Why a memory was whispered."""
 
     ALWAYS = "always"
-    """It is core: always in mind."""
+    """The memory is core: always in mind."""
     SELF = "self"
-    """It defines the persona."""
+    """The memory defines the persona."""
     SAID = "said"
-    """It is near the talk, by its words or its sense."""
+    """The memory is similar to the talk, in its words or its sense."""
     LINKED = "linked"
-    """It shares a name or link with a memory that is near the talk."""
+    """The memory shares a name or link with a memory that is similar to the talk."""
     BOUNDARY = "boundary"
-    """It is a boundary: something not to be brought up."""
+    """The memory is a boundary: a topic that the companion must not raise."""
     PLAN = "plan"
-    """It is a plan or promise for those days."""
+    """The memory is a plan or promise for the days around the talk."""
     LASTING = "lasting"
-    """It matters much, or was expected to be needed, whatever is said."""
+    """The memory is important, or was expected to be useful in any talk."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A memory that was whispered, and why."""
+    """A memory that was whispered, and the reason."""
 
     card: Card
-    """The memory, as it is now."""
+    """The present memory, as a card."""
     why: Why
-    """Why it was whispered."""
+    """Why the memory was whispered."""
     parts: dict[str, float]
-    """How near it is to the talk: see `Found.parts`; empty if it is not near."""
+    """The parts of its relevance to the talk (see `Found.parts`); empty if it was not found."""
 
 
 @dataclass(frozen=True)
 class Whispered:
-    """The memories whispered before a reply."""
+    """The memories that were whispered before a reply."""
 
     turn: Said
     """The turn."""
@@ -100,7 +100,7 @@ class Whispered:
 
 
 async def latest_said(memory: Souffleur, user_id: str, *, limit: int) -> list[Said]:
-    """Return a user's latest turns whose words are still there, newest first."""
+    """Return a user's latest turns, newest first, without turns whose words were deleted."""
     must: tuple[Condition, ...] = (Is("type", "turn"), *user_conditions(user_id))
     shown = Filter(must, (Is("gone", True),))
     order = Order("at", descending=True)
@@ -117,9 +117,10 @@ async def around(memory: Souffleur, user_id: str, turn_id: str) -> Around:
 
 
 async def whispered(memory: Souffleur, user_id: str, turn_id: str) -> Whispered:
-    """Return the memories whispered before a reply, with reasons. Raises NotFoundError.
+    """Return the memories that were whispered before a reply, with reasons. Raises NotFoundError.
 
-    The reasons are found anew, from the words of then and the memories of now.
+    The reasons were not stored. They come from a new search: the words of the turn, but the present
+    memories.
     """
     turn = await _turn(memory, user_id, turn_id)
     found = to_memories(await memory.knowledge.memories.get(turn.injected))
@@ -129,7 +130,7 @@ async def whispered(memory: Souffleur, user_id: str, turn_id: str) -> Whispered:
 
 
 async def _near(memory: Souffleur, turn: Turn) -> Mapping[str, Found]:
-    """Return the memories nearest to a user's words, by their ids."""
+    """Return the search results for the user's words of a turn, by memory id."""
     said = turn.clipped()
     if not said.user.strip():
         return {}
@@ -149,7 +150,7 @@ def _line(memory: Souffleur, turn: Turn, one: Memory, hits: Mapping[str, Found])
 
 
 def why(memory: Memory, hit: Found | None, at: datetime) -> Why:
-    """Return why a memory was whispered at a time; `hit` comes from a search for the message."""
+    """Return why a memory was whispered at a time; `hit` is its search result for the message."""
     if memory.category in (Category.CORE, Category.SYSTEM):
         return Why.ALWAYS if memory.category is Category.CORE else Why.SELF
     if hit and hit.relevant:
@@ -164,7 +165,7 @@ def why(memory: Memory, hit: Found | None, at: datetime) -> Why:
 
 
 async def _turn(memory: Souffleur, user_id: str, turn_id: str) -> Turn:
-    """Return a turn of a user. Raises NotFoundError, also if its words are gone."""
+    """Return a turn of a user. Raises NotFoundError, also if its words were deleted."""
     (turn,) = await memory.knowledge.journal.get_turns([turn_id]) or (None,)
     if turn is None or turn.user_id != user_id or turn.hidden or turn.expunged:
         raise NotFoundError(f"there is no turn with the id {turn_id!r}, or its words have expired")

@@ -8,7 +8,7 @@ from souffleur.errors import SettingsError
 
 
 def load_name(package: str, name: str, modules: Mapping[str, str]) -> Any:
-    """Return a public name of a package below this one, whose extra has the package's name.
+    """Return a public name of a package below `integrations`. Its extra has the package's name.
 
     `modules` has the module of each public name. Raises AttributeError for an unknown name,
     SettingsError if the extra is not installed.

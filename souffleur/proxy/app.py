@@ -1,6 +1,6 @@
 """The proxy, an ASGI application below `/v1`: alone, or mounted in the server.
 
-It uses no web framework, so that bytes pass through unchanged as they arrive.
+It uses no web framework, so that each part of a response is passed on as soon as it arrives.
 """
 
 import asyncio

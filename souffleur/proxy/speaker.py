@@ -45,9 +45,9 @@ class Speaker:
     agent_id: str
     """The persona that replies."""
     session_id: str | None
-    """`None` if the request names none."""
+    """The id of the session; `None` if the request has no session."""
     turn_id: str | None
-    """`None` if the request names none."""
+    """The id of the turn; `None` if the request has no turn id."""
 
 
 Admit = Callable[[str | None, str | None], tuple[str, str | None]]

@@ -286,8 +286,8 @@ _FORM = (
     r"|不要(?:解释|使用|标点|多余|有任何)|不超过|不超過|[仅僅只](?:回复|輸出|输出|返回)|字[以之]?内"
     r"|のみを|だけを|文字以内|使わず"
 )
-"""Rules for the form of the answer. A person who asks for a title seldom gives both: the talk as
-its subject and the form of the answer."""
+"""Rules for the form of the answer. A person who asks for a title rarely refers to the talk and
+gives a form, too."""
 _MAKER = re.compile(
     r"You(?:'re|’re| are) an? (?=[^\n]{0,200}\b(?:conversation|chat|thread|message|dialogue)s?\b)"
     r"[^.\n]{0,120}\b(?:summar\w+|titles?|titling|naming)\b",

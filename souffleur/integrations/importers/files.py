@@ -98,7 +98,7 @@ async def import_file(
 ) -> Imported:
     """Import the records of a file into a Souffleur: see `Souffleur.import_file`.
 
-    `wake` is called with each user whose turns wait to be judged.
+    Calls `wake` with each user who has turns to be judged.
     """
     found, knowledge, now = source_of(file, source), memory.knowledge, memory.clock()
     if found is ImportSource.SOUFFLEUR:

@@ -112,7 +112,7 @@ def _verdict(record: Any, user_id: str | None, now: datetime) -> Verdict | str:
             expires_at=until,
             data={"metadata": metadata} if metadata else {},
         )
-        add.model_dump_json()  # raises for what the ledger cannot store
+        add.model_dump_json()  # raises for values that the ledger cannot store
         return Verdict(
             id=derive_id("import", "mem0", whose, record["id"]),
             user_id=whose,

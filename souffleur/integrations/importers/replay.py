@@ -1,8 +1,8 @@
 """Replay of imported chats: their turns are observed, each at its own time.
 
-An estimate says before how often a model will be asked, and at what cost. It rests on measured
-prompts of a talk of 82 turns with 24 memories, and on the answers in docs/sizing.md. It is rather
-too high than too low; reviews and the other runs are not included.
+An estimate gives the number of model calls and their cost before the replay. It is based on the
+measured prompts of a talk of 82 turns with 24 memories, and on the answers in docs/sizing.md. It is
+rather too high than too low; reviews and the other runs are not included.
 """
 
 import asyncio

@@ -53,8 +53,8 @@ def is_sillytavern(head: bytes) -> bool:
 def read_sillytavern(file: Path, called: Collection[str] = ()) -> Iterator[Chat | Unread]:
     """Yield the unreadable lines of a file, then its chat.
 
-    The user may have several personas. The persona whose name is in `called` is the user, otherwise
-    the one that the chat was made for or that speaks first. The others count as third persons.
+    The user may have several personas. The user is the persona with a name in `called`, otherwise
+    the persona of the chat, otherwise the first speaker. Other personas count as third persons.
     """
     lines: list[dict[str, Any]] = []
     head: Mapping[str, Any] = {}

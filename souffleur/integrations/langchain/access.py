@@ -27,9 +27,9 @@ class Talk:
 
     user_id: str
     session_id: str | None = None
-    """`None` means the id of the thread, or else "default"."""
+    """The id of the session; `None` means the id of the thread, otherwise "default"."""
     agent_id: str | None = None
-    """`None` means the persona of the agent, or else "default"."""
+    """The id of the persona; `None` means the persona of the agent, otherwise "default"."""
 
     @property
     def ids(self) -> dict[str, str]:
@@ -43,7 +43,7 @@ class Talk:
 
 
 def talk_of(context: object, config: Mapping[str, object] | None, agent_id: str | None) -> Talk:
-    """Return the ids in the context of a run, or else in `configurable`; never those of a model.
+    """Return the ids in the context of a run, otherwise in `configurable`; never ids from a model.
 
     Raises InputError without a user.
 

@@ -36,7 +36,7 @@ class LastTurn:
     """The last text of a user, and the replies so far."""
 
     id: str
-    """The id of the user's message; empty if it has none."""
+    """The id of the user's message; empty if it has no id."""
     user: str
     assistant: str
 
@@ -98,7 +98,7 @@ def last_turn(messages: Sequence[BaseMessage], called: Collection[str] = ()) -> 
 
 
 def latest_reply(messages: Sequence[BaseMessage]) -> str:
-    """Return the latest reply, for a turn whose beginning was replaced by a summary."""
+    """Return the latest reply, for a turn with a summary instead of its beginning."""
     texts = (one.text for one in reversed(messages) if isinstance(one, AIMessage) and one.text)
     return next(texts, "")
 
@@ -120,7 +120,7 @@ def with_whisper(system: SystemMessage | None, text: str) -> SystemMessage:
 
 
 def _is_summary(message: BaseMessage) -> bool:
-    """Return whether a middleware wrote a message, such as a summary, as the user."""
+    """Return whether a middleware wrote a user message, for example a summary."""
     return "lc_source" in message.additional_kwargs
 
 
@@ -146,10 +146,11 @@ class SouffleurMiddleware(AgentMiddleware[Any, Any, Any]):
         agent_id: str | None = None,
         recall: bool = True,
     ) -> None:
-        """Use a memory: a Souffleur or AsyncClient for `ainvoke`, the blocking ones for both.
+        """Use a memory: a Souffleur or AsyncClient for `ainvoke`, or a blocking memory.
 
-        `agent_id` is the persona of this agent, unless a run names another. With `recall`, the
-        agent has the tool `recall_memory` too, to look for more memories.
+        Blocking memories are BlockingSouffleur and Client, for `invoke` and `ainvoke`. `agent_id`
+        is the persona of this agent, if a run names no other persona. With `recall`, the agent also
+        has the tool `recall_memory`, to look for more memories.
         """
         super().__init__()
         self._access = Access(memory)
@@ -277,7 +278,7 @@ IN_TROUBLE = "The memory cannot be read at the moment."
 def recall_tool(memory: "AnyMemory", *, agent_id: str | None = None) -> BaseTool:
     """Return the tool `recall_memory`, for any agent of LangChain or LangGraph.
 
-    User and persona are those of the run (see `Talk`); a model cannot name others.
+    User and persona come from the run (see `Talk`); a model cannot name other ids.
     """
     access = Access(memory)
 

@@ -107,7 +107,7 @@ class SouffleurStore(BaseStore):
         user_at: int | None = 0,
         fields: Sequence[str] = ("$",),
     ) -> None:
-        """Use an opened memory: a Souffleur for `aget` and so on, a BlockingSouffleur for both.
+        """Use an opened memory: a Souffleur for methods as `aget`, a BlockingSouffleur for all.
 
         `user_at` is the index of the user's label in a namespace (see `label`); `None` means that
         records belong to no user. `fields` are the default paths of the texts by which records are
@@ -118,7 +118,7 @@ class SouffleurStore(BaseStore):
         self._fields = tuple(fields)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Carry out operations. Raises InputError, StoreError, EmbedderError; then none is done."""
+        """Carry out operations. Raises InputError, StoreError, EmbedderError without any change."""
         listed = [_checked(op) for op in ops]
         return list(self._access.wait(lambda memory: self._carry_out(memory, listed)))
 
@@ -195,7 +195,7 @@ async def _read(items: Items, op: GetOp | SearchOp | ListNamespacesOp) -> Result
 
 
 async def _search(items: Items, op: SearchOp) -> list[SearchItem]:
-    """Return the records that match: with a query the nearest first, then those without text."""
+    """Return the matching records: with a query the nearest first, then records without text."""
     folder, wanted = tuple(op.namespace_prefix), op.filter or {}
     last = op.offset + op.limit
     scored: list[tuple[Item, float | None]] = []

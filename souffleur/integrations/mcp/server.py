@@ -34,7 +34,7 @@ from souffleur.server.hosts import CONTAINER_HOSTS
 
 
 class EndedStreams:
-    """An app whose streams, GET requests without an end, are ended when `stopping` is set."""
+    """An app that ends its streams (GET requests without an end) when `stopping` is set."""
 
     def __init__(self, app: ASGIApp, stopping: asyncio.Event) -> None:
         self._app = app
@@ -178,9 +178,9 @@ def make_server(
 
     `memory` is a Souffleur or an AsyncClient. All calls are about `user_id`; without it, each call
     must name its user. `agent_id` is the persona; `None` means all memories of a user. For many
-    users behind tokens, `resolve` finds both in the request instead. Then a call may name a user,
-    and any SouffleurError refuses it; `method_of` says which method is called. Raises InputError
-    for an invalid id.
+    users with tokens, `resolve` finds user and persona in the request instead. Then a call may name
+    a user, and any SouffleurError of `resolve` refuses the call; `method_of` returns the method of
+    the call. Raises InputError for an invalid id.
     """
     if resolve is not None and (user_id, agent_id) != (None, None):
         raise InputError("`resolve` finds user and persona: give no ids beside it")
@@ -205,7 +205,7 @@ def make_server(
 
 
 def _strict(function: Method, name: str, hints: ToolAnnotations) -> Tool:
-    """Return a tool that refuses unknown arguments, such as a misspelt filter."""
+    """Return a tool that refuses unknown arguments, for example a misspelt filter."""
     tool = Tool.from_function(function, name, annotations=hints)
     model = tool.fn_metadata.arg_model
     known = list(tool.parameters["properties"])
@@ -267,7 +267,7 @@ def http_app(
 
 
 def request_of(context: Context[Any, Any]) -> Any:
-    """Return the HTTP request of a call, for a `resolve`. Raises InputError if there is none."""
+    """Return the HTTP request of a call, for a `resolve`. Raises InputError without a request."""
     request = context.request_context.request
     if request is None:
         raise InputError("there is no HTTP request to find the user in: name the user")
@@ -275,6 +275,6 @@ def request_of(context: Context[Any, Any]) -> Any:
 
 
 def method_of(context: Context[Any, Any]) -> str:
-    """Return the method of Souffleur that a request calls, such as `forget`."""
+    """Return the method of Souffleur that a request calls, for example `forget`."""
     called = context.request_context.params or {}
     return TOOLS[called["name"]].method

@@ -75,7 +75,7 @@ class _Target:
         return [one.user_id for one in await memory.users()]
 
     async def owner(self, memory: Souffleur, memory_id: str) -> str:
-        """Return the user of a memory, as mem0's client names the memory alone.
+        """Return the user of a memory, because mem0's client names only the memory.
 
         Raises RequestError (400) for an invalid id, NotFoundError.
         """
@@ -190,7 +190,7 @@ async def ping(target: Target) -> dict[str, str]:
 @router.post("/v1/memories/")
 @router.post("/memories")
 async def remember(memory: Memory, target: Target, body: AddBody) -> dict[str, Any]:
-    """Have messages judged now; with `infer` false, remember the text of each."""
+    """Judge messages now; if `infer` is false, remember the text of each message."""
     user_id = target.user(body)
     filters = body.filters or {}
     given = [body.messages] if isinstance(body.messages, dict) else body.messages

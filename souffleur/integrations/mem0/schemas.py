@@ -243,7 +243,7 @@ def show_history(entry: LedgerEntry, memory_id: str) -> dict[str, Any]:
 
 
 def written(entry: LedgerEntry) -> Memory:
-    """Return the memory whose words a ledger entry wrote."""
+    """Return the memory with the words that a ledger entry wrote."""
     return next((one.after for one in entry.changes if one.before is None), entry.changes[0].after)
 
 

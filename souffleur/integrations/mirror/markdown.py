@@ -164,7 +164,7 @@ class Page:
     entries: tuple[Entry, ...] = ()
     rejected: tuple[Rejected, ...] = ()
     user: str = field(default="", compare=False)
-    """The user named in the head; empty if none is."""
+    """The user named in the head; empty without a user."""
 
 
 def reject(entry: Entry, word: str, why: str) -> Rejected:

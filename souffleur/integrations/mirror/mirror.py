@@ -61,7 +61,7 @@ class Synced:
     rejected: tuple[str, ...] = ()
     """For each piece of a file that was not taken over, a line with the reason."""
     written: tuple[str, ...] = ()
-    """Names of the files that were written anew."""
+    """Names of the files that were written again."""
     remarks: tuple[str, ...] = ()
 
 
@@ -317,7 +317,7 @@ class Mirrors:
     async def erase(self, user_id: str, *, whole: bool) -> str:
         """Remove erased memories from the files of a user, or with `whole` the files.
 
-        Returns why that failed; empty if it did not.
+        Returns the reason of a failure; empty without a failure.
         """
         try:
             if whole:

@@ -1,6 +1,6 @@
-// Requests to the server, as whoever has signed in.
+// Requests to the server with the token and user of the session.
 const KEY = "souffleur";
-const BASE = new URL("../../", import.meta.url); // a reverse proxy may have the page below a path
+const BASE = new URL("../../", import.meta.url); // a reverse proxy may serve the page below a path
 export const session = JSON.parse(sessionStorage.getItem(KEY) ?? "{}");
 
 export class Refused extends Error {
@@ -16,7 +16,7 @@ export function keep(changes) {
   sessionStorage.setItem(KEY, JSON.stringify(session));
 }
 
-// Whoever is no user themselves goes back to choosing one.
+// Ends the session of a user. An admin, whose token is kept, then chooses a user again.
 export function leave({ token, erased } = {}) {
   sessionStorage.setItem(KEY, JSON.stringify({ token, erased }));
   location.hash = "";
@@ -32,7 +32,7 @@ export async function open(path, { query = {}, ...rest } = {}) {
     }
   }
   const headers = { ...rest.headers };
-  if (/[^\x20-\x7e]/.test(session.token)) throw new Refused(401); // no header can carry it
+  if (/[^\x20-\x7e]/.test(session.token)) throw new Refused(401); // a header can have only ASCII
   if (session.token) headers.Authorization = `Bearer ${session.token}`;
   return fetch(url, { ...rest, headers, cache: "no-store" });
 }

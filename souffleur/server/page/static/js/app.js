@@ -1,4 +1,4 @@
-// The page: who is looking, which view is shown, and what happens meanwhile.
+// The page: sign-in, the choice of the view, and updates.
 import { Refused, get, keep, leave, session } from "./api.js";
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
@@ -9,7 +9,7 @@ import { speak, t } from "./words.js";
 
 const VIEWS = ["portrait", "memories", "names", "days", "why", "settings"];
 const BEYOND = { memory: "memories", asked: "asked", topic: "settings", figures: "settings" };
-const AGAIN = 2000; // milliseconds after which a view is asked for again
+const AGAIN = 2000; // milliseconds after which a failed view is loaded again
 const FOCUSABLE = "a[href], button, input, select, textarea, [tabindex='0']";
 const main = document.getElementById("main");
 const head = document.getElementById("head");
@@ -42,7 +42,7 @@ function signIn(why) {
       onsubmit: (event) => {
         event.preventDefault();
         keep({ token: token.value.trim() });
-        if (caller) location.reload(); // nothing is left of who was here before
+        if (caller) location.reload(); // nothing of the former user stays
         else start();
       },
     }, token, h("button", {}, t("sign.go"))));
@@ -78,7 +78,7 @@ function menu(current) {
       h("b", { dir: "auto" }, session.user), h("span", {}, t("leave.other"))) : "");
 }
 
-// Whoever uses the keyboard stays where they were: in the same card, else as near as what is drawn anew allows.
+// Keeps the keyboard focus during a change: in the same card, otherwise at the same position.
 function keepFocus(root, change) {
   const among = (place) => [...place.querySelectorAll(FOCUSABLE)];
   const held = document.activeElement;
@@ -92,17 +92,17 @@ function keepFocus(root, change) {
   (same ?? main).focus({ preventScroll: true });
 }
 
-// After a view was chosen: its search, if a slash was pressed, else its beginning.
+// Focuses a new view: its search field if the slash key was pressed, otherwise its beginning.
 function focusFirst() {
   const search = seeking && main.querySelector(".search");
   seeking = false;
   (search || main).focus({ preventScroll: true });
 }
 
-// What would be lost if the view were drawn anew.
+// An element whose content would be lost if the view were drawn again.
 const busy = () => main.querySelector("form.editing, .why .list > *, .settings");
 
-// A part of the address in words; as it is, if it was not made here.
+// Decodes a part of the URL; returns it unchanged if it is invalid.
 function decoded(part) {
   try {
     return decodeURIComponent(part);
@@ -155,7 +155,7 @@ async function start() {
     }
   } catch (error) {
     await speaking;
-    if (error.status === 422 && session.user) { // what was entered is no id: another can be
+    if (error.status === 422 && session.user) { // the entered text is no valid id: ask again
       keep({ user: undefined });
       await start();
       complain(error);

@@ -1,4 +1,4 @@
-// A memory as a card: its words, how strong it is, and what is done to it most.
+// A memory as a card: its words, its strength, and its most frequent actions.
 import { forget, pin, restore } from "./changes.js";
 import { button, h } from "./dom.js";
 import { icon } from "./icons.js";

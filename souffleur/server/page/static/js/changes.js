@@ -1,4 +1,4 @@
-// What a person does to a memory. Each change can be taken back from its notice.
+// Changes of a memory by the user. The notice of each change has a button to undo it.
 import { patch, post, remove } from "./api.js";
 import { button, h } from "./dom.js";
 import { complain, notice, refusal } from "./notice.js";
@@ -37,12 +37,12 @@ export const pin = (id) => make(() => post(`/memories/${id}/pin`), "pinned");
 export const confirm = (id) => make(() => post(`/pending/${id}/confirm`), "confirmed");
 const edit = (id, content) => make(() => patch(`/memories/${id}`, { content }), "edited");
 
-// A form in the place of the words of a memory, until they are saved or it is broken off.
+// Shows a form instead of the words of a memory, until the user saves or cancels.
 export function write(id, text, words, pressed, rows = 4) {
   const end = () => {
     form.replaceWith(words);
     pressed.focus();
-    changed(); // what came meanwhile was not drawn
+    changed(); // changes during the editing were not drawn
   };
   const area = h("textarea", { rows, maxlength: 2000, "aria-label": t("edit"), value: text });
   const form = h("form", {
@@ -57,7 +57,7 @@ export function write(id, text, words, pressed, rows = 4) {
   area.focus();
 }
 
-// For good: there is nothing to undo, and nothing more to see.
+// Erases a memory for good: this cannot be undone, so the page returns to the list.
 export async function erase(id, { target }) {
   const words = target.textContent;
   target.disabled = true;

@@ -1,4 +1,4 @@
-// Elements are built here and nowhere else. Words only ever become text nodes.
+// All elements are built here. Words always become text nodes, never HTML.
 import { t } from "./words.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -20,7 +20,7 @@ export const svg = (name, given = {}, ...children) =>
 export const button = (words, onclick, given = {}) =>
   h("button", { type: "button", onclick, ...given }, words);
 
-// A button that acts only once it was pressed, a question shown, and that answered with yes.
+// A button that first shows a question, and acts only after the answer yes.
 export function twice(words, question, act, { yes = t("sure.yes"), ...given } = {}) {
   const place = h("span", { class: "twice" });
   const once = button(words, () => {

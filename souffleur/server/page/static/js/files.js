@@ -1,4 +1,4 @@
-// Everything of a person as a file, and memories from a file of another program.
+// The export of a user's data to a file, and the import of a file from another program.
 import { load, send } from "./api.js";
 import { changed } from "./changes.js";
 import { button, h } from "./dom.js";
@@ -22,14 +22,14 @@ async function download(said, pressed) {
 
 const sum = (counts) => Object.values(counts).reduce((all, one) => all + one, 0);
 
-// What is left out of the file and why: how many of each kind, and by name what cannot be read.
+// The skipped parts of a file: the number for each reason, and the names of unreadable parts.
 function leftOut(found) {
   const left = [...Object.entries(found.skipped).map(([why, count]) => `${why}: ${number(count)}`), ...found.unread];
   return left.length > 0 && h("details", {}, h("summary", {}, t("files.left")),
     h("ul", { class: "small" }, left.map((line) => h("li", { dir: "auto" }, line))));
 }
 
-// What judging the file's talk would take, and what of it is left out.
+// The estimated effort to judge the talks of a file, and its skipped parts.
 function estimate(found) {
   return [
     found.calls > 0 && h("p", {}, t("files.calls", { count: number(found.calls), tokens: number(found.input_tokens + found.output_tokens) }),

@@ -1,4 +1,4 @@
-// Where the names stand: those that are joined draw near, all others keep apart.
+// The positions of names: names with a tie attract each other, and all names repel each other.
 const STEPS = 160;
 
 export function place(count, ties, width, height) {
@@ -35,7 +35,7 @@ function move(points, ties, apart, heat) {
   });
 }
 
-// Room is left at the sides for the words, and at the top and bottom for the points.
+// Scales positions to the picture, with margins at the sides for words, and at top and bottom for points.
 function fit(points, width, height) {
   const scale = (axis, size, edge) => {
     const all = points.map((one) => one[axis]);

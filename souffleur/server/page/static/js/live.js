@@ -1,4 +1,4 @@
-// Server-sent events, read by fetch so that the token goes in a header.
+// Server-sent events, read by fetch because only fetch can send the token in a header.
 import { open } from "./api.js";
 import { changed, ours, undo } from "./changes.js";
 import { notice } from "./notice.js";
@@ -20,7 +20,7 @@ function take(block) {
   if (!ours.has(event.entry_id) && event.by.who !== "user") tell(event);
 }
 
-// What a turn has changed comes with its words, in the language that the person speaks.
+// Shows a notice for an event. A change after a turn has its own text in the user's language.
 function tell({ notice: told, type, memory, entry_id: entry }) {
   const see = (place) => [t("view"), () => { location.hash = place; }];
   const back = [t("undo"), () => undo(entry)];
@@ -35,7 +35,7 @@ function tell({ notice: told, type, memory, entry_id: entry }) {
 async function read(signal, again) {
   const answer = await open("/events", { query: { after: last }, signal });
   if (!answer.ok) return [401, 403].includes(answer.status);
-  if (again) changed(); // of what was erased meanwhile no event tells
+  if (again) changed(); // there is no event for data that were erased during a break
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
@@ -47,7 +47,7 @@ async function read(signal, again) {
   }
 }
 
-// A browser has six connections to a server: a tab that nobody looks at holds none of them.
+// A browser has at most six connections to a server, so a hidden tab keeps no connection open.
 const seen = () => document.visibilityState === "visible";
 
 function looked() {

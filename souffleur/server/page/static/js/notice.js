@@ -1,4 +1,4 @@
-// Notices at the foot of the page: what has just happened, and what can be done about it.
+// Notices at the bottom of the page: the latest changes, and buttons for them.
 import { button, h } from "./dom.js";
 import { has, spoken, t } from "./words.js";
 
@@ -22,7 +22,7 @@ export function notice(text, ...actions) {
   setTimeout(leave, SECONDS * 1000);
 }
 
-// What a notice would undo is undone by the usual keys, so that nobody has to hurry to its button.
+// The usual keys for undo press the undo button of the latest notice.
 document.addEventListener("keydown", (event) => {
   const undoing = (event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === "z";
   const back = undoing && !event.target.closest("input:not([type=checkbox]), textarea") && [...place.querySelectorAll(".back")].at(-1);
@@ -31,13 +31,13 @@ document.addEventListener("keydown", (event) => {
   back.click();
 });
 
-// The usual refusals in the reader's language; any other in the server's words, which say what to do.
+// The text of an error: frequent errors in the reader's language, others in the server's words.
 export function wordsOf(error) {
   const key = error instanceof TypeError ? "error.offline" : [`error.${error.type}`, `error.${error.status}`].find(has);
   return key ? t(key) : error.message;
 }
 
-// Why something was not done: the server tells it in English, at more length.
+// The reason why a change was refused; in English, the server's longer text.
 export const refusal = (entry) =>
   (spoken() === "en" && entry.detail ? entry.detail : t(`refused.${entry.refused}`));
 

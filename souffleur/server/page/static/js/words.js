@@ -1,4 +1,4 @@
-// The words of the page, in the reader's language, and how it writes times and numbers.
+// The words of the page in the reader's language, and its formats of times and numbers.
 export const LANGUAGES = { en: "English", zh: "中文", ja: "日本語" };
 let words = {};
 let language = "en";
@@ -37,10 +37,10 @@ export const minute = (at) =>
   new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(new Date(at));
 export const month = (at) =>
   new Intl.DateTimeFormat(language, { year: "numeric", month: "long" }).format(at);
-// A talk's words begin with its time, which is told beside them.
+// Removes the time at the beginning of a talk's words, because the page shows it separately.
 export const undated = (text) => text.replace(/^\[\d{4}-[^\]]*\]\s*/, "");
 
-// From Monday, which the first of January 2024 was.
+// The names of the weekdays from Monday on. The first of January 2024 was a Monday.
 export const weekdays = () => Array.from({ length: 7 }, (_, index) =>
   new Intl.DateTimeFormat(language, { weekday: "narrow" }).format(new Date(2024, 0, 1 + index)));
 

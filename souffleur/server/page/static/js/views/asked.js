@@ -1,4 +1,4 @@
-// What a model would change, and waits for the person's answer.
+// The changes that a model proposes and that wait for the user's answer.
 import { get, post } from "../api.js";
 import { changed, ours, undo, write } from "../changes.js";
 import { button, h, twice } from "../dom.js";

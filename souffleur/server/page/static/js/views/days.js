@@ -1,4 +1,4 @@
-// A calendar of the talks that became episodes.
+// A calendar of the episodes.
 import { get } from "../api.js";
 import { button, h } from "../dom.js";
 import { minute, month, t, undated, weekdays } from "../words.js";

@@ -1,4 +1,4 @@
-// A person's memories in numbers: what is due, how strong they are, what was decided, the runs.
+// A user's memories in numbers: due memories, strengths, decisions and runs.
 import { get } from "../api.js";
 import { h, svg } from "../dom.js";
 import { ago, dollars, has, minute, number, t, undated } from "../words.js";

@@ -1,4 +1,4 @@
-// All memories: search, filters, and a list of which only what is in view is in the document.
+// All memories: search, filters and a list. Only the visible part of the list is in the document.
 import { get, post } from "../api.js";
 import { cardOf } from "../card.js";
 import { button, h } from "../dom.js";
@@ -28,7 +28,7 @@ function query() {
 const AT_ONCE = 120;
 const MOST = 200;
 
-// What is wanted from a cursor on: at least so many, as pages of the server.
+// Reads pages from a cursor on, until there are `count` memories or no more pages.
 async function read(count, cursor) {
   const text = wanted.text.trim();
   const { order, ...filters } = query();
@@ -74,7 +74,7 @@ class List {
     this.draw();
   }
 
-  // The same card; if it is gone, the one that has taken its place.
+  // Focuses the same card; if that card is gone, the card that has its place now.
   focus(id, at) {
     const there = this.element.querySelector(`[data-id="${id}"] a`) ?? this.drawn.get(Math.min(at, this.items.length - 1))?.querySelector("a");
     (there ?? document.getElementById("main")).focus({ preventScroll: true });
@@ -116,7 +116,7 @@ class List {
   }
 }
 
-// How many there are; if none, why, and the way back to all.
+// The number of memories; for an empty list the reason, and a button that shows all memories.
 function told(total, all) {
   if (total) return [t("count.memories", { n: total, count: number(total) })];
   const narrowed = Object.keys(USUAL).some((name) => wanted[name] !== USUAL[name]);

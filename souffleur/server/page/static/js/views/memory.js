@@ -1,4 +1,4 @@
-// One memory: its words, what it rests on, and its life.
+// A memory: its words, its evidence and its history.
 import { get } from "../api.js";
 import { confirm, erase, forget, pin, restore, undo, write } from "../changes.js";
 import { button, h, twice } from "../dom.js";
@@ -7,7 +7,7 @@ import { ago, date, has, minute, number, t } from "../words.js";
 
 const named = (key, otherwise) => (has(key) ? t(key) : otherwise);
 
-// A model gives its reasons in the person's language; those of the program itself are translated.
+// A model writes reasons in the user's language; the program's own reasons are translated here.
 const BEGINNINGS = ["expired on", "takes back", "agreed to what", "edited by the", "removed from", "made active in", "written into",
   "not confirmed within"];
 const PARTS = new RegExp(`^(${BEGINNINGS.join("|")}) (\\S+)( proposed| by hand| days)?$`);

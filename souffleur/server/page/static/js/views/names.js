@@ -1,4 +1,4 @@
-// The names in the memories: a picture of what joins them, and the same as a list.
+// The names in memories: a picture of the ties between them, and a list with the same ties.
 import { get } from "../api.js";
 import { cardOf } from "../card.js";
 import { button, h, svg } from "../dom.js";
@@ -29,7 +29,7 @@ function picture(found, wide, choose) {
     width: wide, height }, lines, points);
 }
 
-// Both ends of what joins a name, and how.
+// The ties of a name: the other name and the type of each tie.
 function tiesOf(found, name, choose) {
   const here = found.names.findIndex((one) => one.name === name);
   const mine = found.ties.filter((one) => one.first === here || one.second === here).sort((a, b) => b.count - a.count);

@@ -1,4 +1,4 @@
-// The portrait: how the companion understands the person, before everything else.
+// The first view: the portrait, which says how the companion understands the user.
 import { get, patch, post } from "../api.js";
 import { cardOf } from "../card.js";
 import { button, h, twice } from "../dom.js";
@@ -32,7 +32,7 @@ const some = (title, cards) => cards.length > 0 &&
 
 const told = (words, ...rest) => h("p", { class: "told" }, h("span", {}, words), rest);
 
-// What is unusual now: the memory is off, or something waits for an answer.
+// Messages about an unusual state: the memory is off, or a change waits for an answer.
 function banners(home, again) {
   const on = (fields) => button(t("off.on"), () => patch("/preferences", fields).then(again).catch(complain));
   return [

@@ -1,4 +1,4 @@
-// Settings: how the page looks and speaks, the person's name, and what can be taken away.
+// Settings: look and language of the page, the user's name, files and erasure.
 import { get, leave, patch, put, remove, session } from "../api.js";
 import { button, h } from "../dom.js";
 import { files } from "../files.js";
@@ -47,7 +47,7 @@ function person(home) {
   const zone = h("input", { value: home.timezone, maxlength: 60 });
   const fields = { title, timezone: zone, language: speech };
   const known = { title: home.title, timezone: home.timezone, language: home.language ?? "" };
-  // Only what was changed, as what was never chosen is shown, too: an id as the name, the program's time zone.
+  // Saves only changed fields, because the fields also show defaults: the id as the name, the program's time zone.
   const keep = async (event) => {
     event.preventDefault();
     const chosen = Object.entries(fields).map(([name, one]) => [name, one.value]).filter(([name, value]) => value !== known[name]);

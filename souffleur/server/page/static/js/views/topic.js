@@ -1,4 +1,4 @@
-// Forget a topic: first what tells of it, each with why; then, for good, what was chosen of that.
+// Forget a topic: first lists the records about it, each with a reason; then erases the chosen records for good.
 import { post } from "../api.js";
 import { changed } from "../changes.js";
 import { button, h, twice } from "../dom.js";
@@ -14,7 +14,7 @@ function why(text) {
   return has(key) ? t(key) : text;
 }
 
-// A question begins with its op, which is no word of the person's language.
+// The text of a proposal begins with its op, which must be translated.
 const text = (trace) => (trace.kind === "proposal"
   ? trace.text.replace(/^([A-Z]+): /, (_, op) => `${t(`op.${op}`)}: `) : undated(trace.text));
 
@@ -71,7 +71,7 @@ async function go(place, topic, ids) {
   changed();
 }
 
-// Numbers and no words: what was forgotten is not named again.
+// The result as numbers only: forgotten words are not shown again.
 function receipt(place, done) {
   const counts = Object.entries(done.counts);
   const some = counts.filter(([kind]) => KINDS.includes(kind));

@@ -1,4 +1,4 @@
-// "Why did you say that?": the latest replies, and what was whispered before each.
+// "Why did you say that?": the latest replies, and the memories that were whispered before each reply.
 import { get } from "../api.js";
 import { cardOf } from "../card.js";
 import { button, h } from "../dom.js";

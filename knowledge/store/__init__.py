@@ -1,1 +1,1 @@
-"""Where memories and the journal lie, and how they are opened, copied, repaired and erased."""
+"""The store of memories and journal: opening, backup, export, import, repair and erasing."""

@@ -1,9 +1,9 @@
-"""Backup: a whole store is saved to one file, and restored from it to an empty place.
+"""Backup: saves a whole store to a file, and restores the file to an empty place.
 
-The file is a zip of all records, vectors included, so that no engine or embedder is asked for them:
+The file is a zip of all records with their vectors, so a restore needs no embedder:
 
-    points.jsonl    one line a record, see `lines`
-    manifest.json   what the store was made with, what is in the file, and its checksum
+    points.jsonl    a line for each record, see `lines`
+    manifest.json   the settings of the store, the numbers of records, and a checksum
 """
 
 import asyncio
@@ -45,14 +45,14 @@ from souffleur.knowledge.store.records import Numbers, Part, walk
 from souffleur.knowledge.store.upgrade import Progress, check_schema, no_progress
 
 FORMAT = 1
-"""Version of the file's format; the schema of the records has its own, in `made_with`."""
+"""Version of the file's format. `made_with` has the version of the records' schema."""
 POINTS, MANIFEST = "points.jsonl", "manifest.json"
 MAX_LINE = 128 << 20
-"""Bytes of a line: a turn has two messages, and the proxy takes replies of 64 MB."""
+"""Maximum bytes of a line: a turn has two messages, and the proxy accepts replies of 64 MB."""
 MAX_MANIFEST = 1 << 20
-"""Bytes of the manifest."""
+"""Maximum bytes of the manifest."""
 MAX_DIMENSION = 65_536
-"""The largest dimension that the engine takes."""
+"""The maximum dimension that the engine accepts."""
 
 _DAMAGE = (
     zipfile.BadZipFile,
@@ -60,7 +60,7 @@ _DAMAGE = (
     EOFError,
     KeyError,
     TypeError,
-    ValueError,  # also of JSON, base64 and UTF-8
+    ValueError,  # also from JSON, base64 and UTF-8
     NotImplementedError,
     RuntimeError,
     AttributeError,
@@ -69,20 +69,20 @@ _DAMAGE = (
 
 
 class BackupManifest(Frozen):
-    """What is in a backup."""
+    """The manifest of a backup: settings, numbers of records, size and checksum."""
 
     format: int = FORMAT
     """The version of the file's format."""
     made_at: AwareDatetime
-    """When it was made."""
+    """The time of the backup."""
     made_by: str
-    """The version of Souffleur that made it."""
+    """The version of Souffleur that made the backup."""
     made_with: dict[str, Any]
-    """What the store was made with: schema, embedder, dimension, policy."""
+    """The settings of the store: schema, embedder, dimension, policy."""
     counts: dict[str, int]
     """The number of records by kind: memory, turn, entry, session, …"""
     size: int
-    """Bytes of `points.jsonl`, unpacked."""
+    """The size of `points.jsonl` in bytes, uncompressed."""
     sha256: str
     """The checksum of `points.jsonl`."""
 
@@ -102,12 +102,12 @@ class _Contents:
         self._sum = hashlib.sha256()
 
     def note_bytes(self, lines: bytes) -> None:
-        """Note some of the file's bytes."""
+        """Add bytes of the file to size and checksum."""
         self._sum.update(lines)
         self.size += len(lines)
 
     def note(self, collection: str, id: str, payload: Payload | None) -> None:
-        """Note a record, or that it was deleted. Raises KeyError if it was not there."""
+        """Add a record, or remove a deleted record. Raises KeyError if it was never added."""
         if payload is None:
             del self._kinds[collection, id]
         else:
@@ -128,10 +128,9 @@ async def save(
     now: datetime,
     step: Progress = no_progress,
 ) -> BackupManifest:
-    """Save a store to a file; it may be used meanwhile, see `records.walk`.
+    """Save a store to a file. The store may be used meanwhile, see `records.walk`.
 
-    The file takes its place when it was read back. Raises FileError, NotFoundError if the store
-    is new.
+    The file appears after it was read back. Raises FileError, NotFoundError if the store is new.
     """
     collections = (journal.collection, memories)
     made_with = await journal.meta()
@@ -167,9 +166,9 @@ def _add(points: IO[bytes], contents: _Contents, part: Part) -> None:
 async def save_store(
     location: StoreLocation, file: Path, *, now: datetime, step: Progress = no_progress
 ) -> BackupManifest:
-    """Save the store at a location, which no other process may have open.
+    """Save the store at a location. No other process may have it open.
 
-    Raises NotFoundError if there is none, StoreBusyError if it is in use, FileError.
+    Raises NotFoundError if there is no store, StoreBusyError if it is in use, FileError.
     """
     dimension = await opening.stored_dimension(location)
     if dimension is None:
@@ -182,10 +181,10 @@ async def save_store(
 async def restore(
     file: Path, target: StoreLocation, *, step: Progress = no_progress
 ) -> BackupManifest:
-    """Restore a backup to an empty place; the file is read to its end before anything is written.
+    """Restore a backup to an empty place. The whole file is checked before the first write.
 
-    A folder shows the store only when all of it is there. Raises FileError if the file is damaged,
-    StoreMismatchError if `target` is not empty or a newer version made the backup.
+    In a folder, the store appears only when it is complete. Raises FileError if the file is
+    damaged, StoreMismatchError if `target` is not empty or a newer version made the backup.
     """
     manifest = await asyncio.to_thread(verify, file)
     check_schema(manifest.made_with.get("schema"), f"{file}, by Souffleur {manifest.made_by},")
@@ -198,7 +197,7 @@ async def restore(
         if folder:
             await _fill_folder(folder, target, file, manifest, step)
         else:
-            if stored not in (None, manifest.dimension):  # made for another embedder
+            if stored not in (None, manifest.dimension):  # from another embedder
                 await opening.remove_collections(target)
             await _fill(target, file, manifest, step)
     return manifest
@@ -207,9 +206,9 @@ async def restore(
 async def _fill_folder(
     folder: Path, target: StoreLocation, file: Path, manifest: BackupManifest, step: Progress
 ) -> None:
-    """Write all records to a folder beside the place of the store, and move them there."""
+    """Write all records to a temporary folder beside the store's folder, and move them there."""
     making = folder / ".restoring"
-    shutil.rmtree(making, ignore_errors=True)  # of a restore that was killed
+    shutil.rmtree(making, ignore_errors=True)  # from a restore that was killed
     try:
         await _fill(replace(target, folder=making), file, manifest, step)
         for name in INDEXES:
@@ -221,7 +220,7 @@ async def _fill_folder(
 async def _fill(
     target: StoreLocation, file: Path, manifest: BackupManifest, step: Progress
 ) -> None:
-    """Write all records as they are; the record that makes it a store comes last."""
+    """Write all records unchanged; the metadata record comes last and makes the store valid."""
     async with AsyncExitStack() as closing:
         both = await open_both(target, manifest.dimension, closing)
         collections = {one.schema.name: one for one in both}
@@ -268,7 +267,7 @@ async def _check_counts(collections: dict[str, Collection], manifest: BackupMani
 def verify(file: Path) -> BackupManifest:
     """Read a whole backup and return its manifest.
 
-    Raises FileError if it is damaged or of another version, NotFoundError if there is none.
+    Raises FileError if the backup is damaged or of another version, NotFoundError without a file.
     """
     manifest, contents = _read_manifest(file), _Contents()
     with _opened(file) as archive:
@@ -291,7 +290,7 @@ def read_lines(file: Path) -> Iterator[Line]:
 
 
 def _lines(archive: zipfile.ZipFile) -> Iterator[bytes]:
-    """Yield the lines of all records. Raises ValueError for one that is too long."""
+    """Yield the lines of all records. Raises ValueError if a line is too long."""
     packed: Any = archive.open(POINTS)
     with io.BufferedReader(packed) as lines:
         while line := lines.readline(MAX_LINE + 1):

@@ -1,4 +1,4 @@
-"""How memories, turns, sessions, segments and notes on portraits are stored in Qdrant."""
+"""Conversion of memories, turns, sessions, segments and portrait statuses to points and back."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
@@ -20,12 +20,12 @@ Vector = tuple[float, ...]
 
 
 def fingerprint(text: str) -> str:
-    """Return a hash that ignores differences in width, case, spacing and punctuation."""
+    """Return a hash of a text that ignores width, case, spacing and punctuation."""
     return hashlib.sha256(normalize_text(text).encode()).hexdigest()[:32]
 
 
 def state_mark(memory: Memory) -> str:
-    """Return a hash of a memory's state and words: another one means that it was changed."""
+    """Return a hash of a memory's state and words. It changes when the memory changes."""
     return derive_id("seen", memory.id, memory.state, memory.content)
 
 
@@ -56,12 +56,12 @@ def to_memory(point: Point) -> Memory:
 
 
 def to_memories(points: Iterable[Point]) -> list[Memory]:
-    """Return the memories of the points; those that cannot be read are logged and left out."""
+    """Return the memories of the points; logs and skips unreadable memories."""
     return read_each(points, to_memory)
 
 
 class _Masked(NamedTuple):
-    """The words of a turn, with data of these groups masked."""
+    """A turn whose words have the data of some groups masked."""
 
     groups: frozenset[Group]
     user: str
@@ -74,7 +74,7 @@ def turn_point(turn: Turn) -> Point:
 
 
 def to_turn(point: Point) -> Turn:
-    """Return the turn of a point, unchanged: to be judged, summarised or stored.
+    """Return the complete turn of a point, to judge, summarise or store it.
 
     Raises UnreadableError.
     """
@@ -82,9 +82,9 @@ def to_turn(point: Point) -> Turn:
 
 
 def masked_reader(withheld: AbstractSet[Group]) -> Callable[[Point], Turn]:
-    """Return a reader of turns to search or show: it clips them and masks `withheld` data.
+    """Return a function that reads turns for search or display: clipped, `withheld` data masked.
 
-    It raises UnreadableError. While a point stays as it is, its words are masked once.
+    The function raises UnreadableError. It masks the words of a cached point only once.
     """
     groups = frozenset(withheld)
 
@@ -102,15 +102,15 @@ def masked_reader(withheld: AbstractSet[Group]) -> Callable[[Point], Turn]:
 
 
 def session_point(session: Session) -> Point:
-    """Return the point of a session; its state says whether it has turns to be looked after."""
+    """Return the point of a session. Its state is "open" if it has turns or segments to process."""
     return Point(session.id, {**session.model_dump(mode="json"), **_derived(session)})
 
 
 def packed_session_point(session: Session) -> Point:
-    """Return the point of a session with its window as one text, for a store of this process alone.
+    """Return the point of a session with its window as a single text, for a store of one process.
 
-    It is written in a third of the time, as the engine of this process takes some microseconds for
-    each value. On a server, a process of a former version may read what this one writes.
+    The write takes a third of the time, as the local engine needs some microseconds for each value.
+    It is not for servers, where a process with an older version may read the point.
     """
     fields = session.model_dump(mode="json", exclude={"window"})
     return Point(session.id, {**fields, "window": pack(session.window), **_derived(session)})
@@ -136,12 +136,12 @@ def to_segment(point: Point) -> Segment:
 
 
 def portrait_status_point(status: PortraitStatus) -> Point:
-    """Return the point of the notes on a portrait."""
+    """Return the point of a portrait status."""
     return Point(status.id, {**status.model_dump(mode="json"), "type": "upkeep"})
 
 
 def entry_payload(entry: LedgerEntry, seq: int) -> Payload:
-    """Return the payload of a ledger entry that is not applied yet, with its place `seq`."""
+    """Return the payload of a ledger entry that is not applied yet, with its number `seq`."""
     derived = {"type": "entry", "seq": seq, "applied": False, "memory_ids": list(entry.memory_ids)}
     payload = {**entry.model_dump(mode="json"), **derived}
     return {**payload, **lookup_fields(payload)}
@@ -162,7 +162,7 @@ def kind_of(collection: str, payload: Payload) -> str:
 
 
 def seq_of(point: Point) -> tuple[int, int]:
-    """Return the place of a turn or entry, and of an entry its position in the verdict."""
+    """Return the number of a turn or entry, and the position of an entry in its verdict."""
     seq, position = point.payload.get("seq"), point.payload.get("position")
     return (
         seq if isinstance(seq, int) else 0,

@@ -1,7 +1,7 @@
-"""Erasing for good: a user, a turn and what rests on it, or memories that were forgotten long ago.
+"""Erasing for good: a user, a turn with its memories, or memories that were forgotten long ago.
 
-Erased records cannot be restored. Callers see to it that nothing else changes the user's records
-meanwhile. Erasing again after a crash finishes what was left.
+Erased records cannot be restored. Callers must ensure that no other task changes the user's records
+meanwhile. After a crash, the same call finishes the work.
 """
 
 from collections import Counter
@@ -38,32 +38,32 @@ if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
 
 TOMBSTONE_KEPT_FOR = timedelta(days=365)
-"""Time during which a forgotten memory can be restored, and ledger entries keep their words."""
+"""The time for which a forgotten memory can be restored, and ledger entries keep their words."""
 
 
 @dataclass(frozen=True)
 class Erased:
-    """The numbers of erased records; it holds no words."""
+    """The numbers of erased records, without words."""
 
     user_id: str
-    """The user whose records they were."""
+    """The user of the records."""
     counts: dict[str, int]
     """The number of records by kind: memory, episode, portrait, turn, entry, …"""
     remarks: tuple[str, ...] = ()
-    """Where the bytes stay, and until when; empty if they are in no file of the store."""
+    """Where deleted bytes stay, and until when; empty if no file of the store has them."""
 
 
 async def erase_user(memories: Collection, journal: Journal, user_id: str) -> Erased:
-    """Delete every record of a user: memories, ledger, talk, introduction, runs for them alone.
+    """Delete all records of a user: memories, ledger, turns, introduction, runs only for the user.
 
-    What the user has turned off stays off: that choice alone is kept. Raises NotFoundError if there
-    is nothing else.
+    Functions that the user has switched off stay off: only this preference is kept. Raises
+    NotFoundError if there are no other records.
     """
     of_user = Filter((Is("user_id", check_id(user_id)),))
     choices = Choices(journal)
     left = what_is_off(await choices.find(user_id))
     counts: Counter[str] = Counter()
-    # The ledger first: after a crash nothing is carried out again.
+    # The ledger is deleted first, so that after a crash no verdict is applied again.
     for collection in (journal.collection, memories):
         found = await read_all(collection, of_user)
         if collection is journal.collection:
@@ -81,7 +81,7 @@ async def erase_user(memories: Collection, journal: Journal, user_id: str) -> Er
 
 
 async def find_turn(journal: Journal, turn_id: str, user_id: str) -> Turn:
-    """Return a turn of a user by its own id or the host's. Raises NotFoundError."""
+    """Return a turn of a user by the store's id or the host's id. Raises NotFoundError."""
     of_user = Filter((Is("type", "turn"), Is("user_id", check_id(user_id))))
     async for page in read_pages(journal.collection, of_user):
         for point in page:
@@ -93,11 +93,11 @@ async def find_turn(journal: Journal, turn_id: str, user_id: str) -> Turn:
 async def erase_turn(
     memories: Collection, journal: Journal, turn: Turn, called: Sequence[str] = ()
 ) -> Erased:
-    """Erase the words of a turn, wherever they are, and what rests on it alone.
+    """Erase the words of a turn everywhere, and the memories whose only source is this turn.
 
-    Episodes that were written from it are deleted; they are told anew from the other turns as far
-    as those are kept. A record without words stays, so that a host that sends the turn again does
-    not bring it back. `called` are the names of the user and the persona.
+    Episodes from this turn are deleted, and written again from the other turns that still have
+    their words. A record without words stays, so the turn does not return if the host sends it
+    again. `called` are the names of the user and the persona.
     """
     sessions = Sessions(journal)
     mine = to_memories(await read_all(memories, Filter((Is("user_id", turn.user_id),))))
@@ -118,7 +118,7 @@ async def erase_turn(
 
 
 async def runs_for(journal: Journal, user_id: str) -> list[Point]:
-    """Return the records of runs for one user alone."""
+    """Return the records of runs that were only for this user."""
     runs = await read_all(journal.collection, Filter((Is("type", "run"),)))
     return [run for run in runs if run.payload.get("of_user") == user_id]
 
@@ -144,7 +144,7 @@ async def _resting_on(turn: Turn, mine: Iterable[Memory], journal: Journal) -> s
 def _repeating(
     turn: Turn, gone: Sequence[Memory], mine: Sequence[Memory], called: Sequence[str]
 ) -> list[Memory]:
-    """Return the episodes, portraits and merged memories that repeat what is erased."""
+    """Return the episodes, portraits and merged memories that repeat the erased words."""
     ids = {one.id for one in gone}
     told = [one for one in gone if one.category not in NARRATIVE]
     own = unshared(
@@ -163,14 +163,14 @@ def _repeating(
 
 
 def _said(turn: Turn) -> list[str]:
-    """Return the messages of a turn with rare words; a greeting would be found everywhere."""
+    """Return the messages of a turn that contain rare words; a greeting would match everywhere."""
     return [text for text in (turn.user, turn.assistant) if has_rare_words(text)]
 
 
 async def _strip_memories(
     memories: Collection, mine: Iterable[Memory], turn: Turn, ids: set[str]
 ) -> int:
-    """Take the turn's quotes out of the memories that stay; return the number of memories."""
+    """Delete the turn's quotes from the memories that stay; return the number of these memories."""
     quoting = [one for one in mine if one.id not in ids and _quotes(one, turn)]
     for one in quoting:
         kept = [item.model_dump(mode="json") for item in _without(one, turn).evidence]
@@ -183,7 +183,7 @@ async def _empty_entries(
 ) -> int:
     """Erase the words of the turn and of these memories in the ledger; return the entries' number.
 
-    They still say who did what, and when.
+    The entries keep their actors, ops and times.
     """
     reader = SubjectFinder(Subject(contents=tuple(_said(turn))))
     touched = ids | {one.id for one in mine if _quotes(one, turn)}
@@ -201,14 +201,14 @@ async def _empty_entries(
         else:
             left = _cut(entry, reader)
         await journal.rewrite(_stripped(left, turn))
-    for one in others.values():  # they were judged together, for one reason
+    for one in others.values():  # turns judged together share a reason
         if one.judged.get("reason") and reader.finds_or_may_find(str(one.judged["reason"])):
             await journal.mark([one], judged={**one.judged, "reason": ""})
     return len(found)
 
 
 def _cut(entry: LedgerEntry, reader: SubjectFinder) -> LedgerEntry:
-    """Return an entry that rests on other turns too, without the reasons that repeat this turn."""
+    """Return an entry that also has other source turns, without reasons that repeat this turn."""
     reasons = {name: getattr(entry, name) for name in ("reason", "detail")}
     left = {name: "" if reader.finds_or_may_find(text) else text for name, text in reasons.items()}
     details = reader.cut_any(entry.details)
@@ -216,7 +216,7 @@ def _cut(entry: LedgerEntry, reader: SubjectFinder) -> LedgerEntry:
 
 
 def _stripped(entry: LedgerEntry, turn: Turn) -> LedgerEntry:
-    """Return the entry with the turn's quotes taken out of the memories in it."""
+    """Return the entry without the turn's quotes in its memories."""
     changes = tuple(
         Change(
             before=change.before and _without(change.before, turn),
@@ -255,7 +255,10 @@ def _kind(collection: Collection, point: Point) -> str:
 async def find_purgeable(
     knowledge: "KnowledgeBase", now: datetime, *, user_id: str | None = None
 ) -> list[Memory]:
-    """Return the memories forgotten over a year ago and not changed since, the oldest first."""
+    """Return the memories that were forgotten over a year ago, oldest first.
+
+    It skips memories that have changed since.
+    """
     late = (
         Is("state", MemoryState.FORGOTTEN),
         Between("created_at", high=now - TOMBSTONE_KEPT_FOR),
@@ -270,7 +273,7 @@ async def find_purgeable(
 async def purge(knowledge: "KnowledgeBase", memory: Memory) -> list[str]:
     """Erase a forgotten memory and the earlier versions it replaced; return the erased ids.
 
-    Their ledger entries still say who did what and when, without any words. This is idempotent and
+    Their ledger entries keep actors, ops and times, without any words. The call is idempotent and
     cannot be undone. Raises ValueError if the memory is not forgotten.
     """
     if memory.state is not MemoryState.FORGOTTEN:
@@ -280,7 +283,7 @@ async def purge(knowledge: "KnowledgeBase", memory: Memory) -> list[str]:
     for one in gone:
         for entry in await knowledge.journal.entries(one.user_id, memory_id=one.id):
             await knowledge.journal.rewrite(entry.emptied(ids))
-    # The memory itself is deleted last, so that after a crash the rest is found through it.
+    # The memory itself is deleted last: after a crash, it still names its earlier versions.
     await knowledge.memories.delete(ids[::-1])
     return ids
 
@@ -288,7 +291,7 @@ async def purge(knowledge: "KnowledgeBase", memory: Memory) -> list[str]:
 async def purge_idle(
     knowledge: "KnowledgeBase", now: datetime, *, user_id: str | None = None
 ) -> int:
-    """Erase the words of entries over a year old that changed nothing; return their number."""
+    """Erase the words of entries over a year old that changed no memory; return their number."""
     return await knowledge.journal.drop_words(now - TOMBSTONE_KEPT_FOR, WORDLESS, user_id)
 
 

@@ -1,12 +1,12 @@
-"""An export: everything of one user, or of all, as lines of JSON; one record a line.
+"""An export: all records of one user, or of all users, as JSON lines with one record per line.
 
     {"souffleur": "export", "format": 1, …}               the head
     {"in": "memories", "id": …, "payload": {…}}           records, as in a backup, without vectors
     {"in": "journal", "id": …, "payload": {"type": …}}
-    {"souffleur": "end", "counts": {…}, "again": […]}     the end: a file without it was cut
+    {"souffleur": "end", "counts": {…}, "again": […]}     the end; without it, the file is cut off
 
-A record that was written during the export comes once more, later in the file. Of the ids that the
-end names only the last line counts; if it has no payload, the record was deleted.
+A record that was written during the export appears again, later in the file, and `again` lists its
+id. For these ids only the last line is valid; a last line without a payload means a deleted record.
 """
 
 from codecs import BOM_UTF8
@@ -48,32 +48,32 @@ from souffleur.knowledge.turn import Turn, turn_point_id
 from souffleur.knowledge.undo import undo_id_of
 
 BEGIN = b'{"souffleur":'
-"""The beginning of the first and the last line, and of no other line."""
+"""The beginning of the first and the last line; no other line begins like this."""
 FORMAT = 1
-"""Version of the lines; the schema of the records has its own."""
+"""Version of the file's format. `schema_version` is the version of the records' schema."""
 MACHINERY = ("meta", "watermark", "lease", "arrivals", "user lease", "draft", "spending", "removal")
-"""Types of records that are never exported, as they only serve to run the store."""
+"""Types of records that only serve to run the store, and are never exported."""
 
 
 class ExportHead(Frozen):
-    """The first line."""
+    """The first line of an export."""
 
     souffleur: Literal["export"] = "export"
     format: int = FORMAT
-    """The version of the lines."""
+    """The version of the file's format."""
     schema_version: int
-    """The version of the records."""
+    """The version of the records' schema."""
     policy: str
     """The policy that the memories follow."""
     made_at: AwareDatetime
     made_by: str
-    """The version of Souffleur that made it."""
+    """The version of Souffleur that made the export."""
     user_id: str | None
-    """Whose records are in it; `None` means everybody's."""
+    """The user of the records; `None` means all users."""
 
 
 class ExportEnd(Frozen):
-    """The last line."""
+    """The last line of an export."""
 
     souffleur: Literal["end"] = "end"
     lines: int
@@ -81,14 +81,14 @@ class ExportEnd(Frozen):
     counts: dict[str, int]
     """The number of records by kind: memory, turn, entry, …"""
     again: tuple[str, ...] = ()
-    """The ids of the records of which only the last line counts."""
+    """The ids of records that appear again: only their last line is valid."""
 
 
 class Exported(Frozen):
-    """What is in an export."""
+    """The contents of an export."""
 
     user_id: str | None
-    """Whose records they are; `None` means everybody's."""
+    """The user of the records; `None` means all users."""
     counts: dict[str, int]
     """The number of records by kind: memory, turn, entry, session, …"""
 
@@ -96,11 +96,11 @@ class Exported(Frozen):
 async def export_lines(
     memories: Collection, journal: Journal, user_id: str | None, *, now: datetime
 ) -> AsyncIterator[bytes]:
-    """Yield an export, some lines at a time, while the store is used.
+    """Yield an export in blocks of some lines; the store may be used meanwhile.
 
-    Records that were forgotten on request are left out, or have no words, although that could still
-    be undone. `user_id=None` means everybody. Raises before the first line if there is no record.
-    Raises NotFoundError if there is nothing, InputError, StoreError.
+    Records that were forgotten on request are skipped or have no words, although this could still
+    be undone. `user_id=None` means all users. Raises NotFoundError before the first line if there
+    are no records, InputError, StoreError.
     """
     made_with = await journal.meta() or {}
     wanted = _wanted(user_id)
@@ -139,9 +139,9 @@ async def export_lines(
 async def export_file(
     memories: Collection, journal: Journal, user_id: str | None, file: Path, *, now: datetime
 ) -> Exported:
-    """Write an export to a file, which is there when it is whole, for its owner alone to read.
+    """Write an export to a file. The file appears when it is complete; only its owner can read it.
 
-    Raises FileError if the file cannot be made there, and what `export_lines` raises.
+    Raises FileError if the file cannot be created, and the errors of `export_lines`.
     """
     lines = b""
     with whole_file(file, "export", is_export) as part, part.open("wb") as out:
@@ -151,7 +151,7 @@ async def export_file(
 
 
 def is_export(file: Path) -> bool:
-    """Return whether a file begins as an export. Raises FileError if it cannot be read."""
+    """Return whether a file begins like an export. Raises FileError if it cannot be read."""
     try:
         with file.open("rb") as begun:
             return begun.read(len(BOM_UTF8 + BEGIN)).removeprefix(BOM_UTF8).startswith(BEGIN)
@@ -177,21 +177,21 @@ def _line(model: Frozen) -> bytes:
 
 
 _NO_LINE = (ValueError, KeyError, TypeError, AttributeError)
-"""The errors that decoding another text may raise; ValueError also for JSON and UTF-8."""
+"""The errors that decoding an invalid line may raise; ValueError also for JSON and UTF-8."""
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What is in an export that is whole."""
+    """The contents of a complete export."""
 
     head: ExportHead
     end: ExportEnd
     users: dict[str, Highest] = field(default_factory=dict)
-    """The users of the records, "" for records without a user, with their highest numbers."""
+    """The highest numbers of each user; the user "" stands for records without a user."""
 
 
 def survey(file: Path) -> Survey:
-    """Read a whole export. Raises FileError, with the line, and StoreMismatchError."""
+    """Check a whole export. Raises FileError with the line number, StoreMismatchError."""
     with _opened(file) as lines:
         head = _head(file, next(lines, (1, b"")))
         found = Survey(head, ExportEnd(lines=0, counts={}))
@@ -213,7 +213,7 @@ def survey(file: Path) -> Survey:
 
 
 def read_points(file: Path, found: Survey) -> Iterator[tuple[int, str, Point]]:
-    """Yield line number, collection and point of each record of an export that was surveyed."""
+    """Yield line number, collection and point of each record of a checked export."""
     earlier = set(found.end.again)
     with _opened(file) as lines:
         for number, line in lines:
@@ -299,7 +299,7 @@ def _note(users: dict[str, Highest], line: Line) -> None:
 
 
 def _id_of(record: object) -> str:
-    """Return the id that follows from the contents of a record."""
+    """Return the id that a record must have by its contents."""
     match record:
         case Turn():
             return turn_point_id(record.user_id, record.agent_id, record.session_id, record.turn_id)
@@ -320,5 +320,5 @@ def _id_of(record: object) -> str:
             return preferences_id(record.user_id)
         case PersonaCard():
             return persona_id(record.agent_id)
-    assert hasattr(record, "id")  # of a memory, an item, a note on a portrait, a run
+    assert hasattr(record, "id")  # a memory, an item, a portrait status, a run
     return str(record.id)

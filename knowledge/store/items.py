@@ -1,7 +1,7 @@
-"""Items: a host's own records, JSON under a namespace and a key, kept in the journal.
+"""Items: a host's own JSON records, stored in the journal under a namespace and a key.
 
-They are no memories: they are never judged, whispered or faded, and the ledger has no entries on
-them. They are in every backup, and are deleted when their user is erased.
+Items are not memories: they are never judged or whispered, they never fade, and the ledger has no
+entries about them. They are part of every backup, and are deleted when their user is erased.
 """
 
 import json
@@ -31,7 +31,7 @@ from souffleur.knowledge.turn import shorten
 
 Namespace = tuple[str, ...]
 Place = tuple[Namespace, str]
-"""The namespace and key of an item."""
+"""The place of an item: its namespace and key."""
 
 ITEMS = Is("type", "item")
 
@@ -41,7 +41,7 @@ def _parsed(value: Any) -> Any:
 
 
 def _whole(text: str) -> str:
-    if mend(text) != text:  # mended, two names could become one
+    if mend(text) != text:  # after mending, two names could be equal
         raise ValueError("holds half of a character: it was cut, give the whole of it")
     return text
 
@@ -50,22 +50,22 @@ Name = Annotated[str, AfterValidator(_whole)]
 
 
 class Item(Frozen):
-    """One record of a host."""
+    """A record of a host."""
 
     namespace: tuple[Name, ...]
-    """Where it is: labels, from the widest to the narrowest."""
+    """The namespace of the item: labels, from the widest to the narrowest."""
     key: Name
-    """Its name in the namespace."""
+    """The name of the item in the namespace."""
     value: Annotated[dict[str, Any], BeforeValidator(_parsed)]
     """The JSON object."""
     user_id: Name = ""
-    """The user with whom it is erased; empty if it belongs to none."""
+    """The user with whom the item is erased; empty without a user."""
     texts: tuple[Text, ...] = ()
-    """The texts by which it is found; without any it is found by its place only."""
+    """The texts by which the item is found; without texts it is found only by its place."""
     created_at: AwareDatetime
-    """When it was first put."""
+    """The time of the first write."""
     updated_at: AwareDatetime
-    """When it was last put."""
+    """The time of the last write."""
 
     @property
     def id(self) -> str:
@@ -84,12 +84,12 @@ class Items:
         self._embedder = embedder
 
     async def get(self, places: Sequence[Place]) -> dict[Place, Item]:
-        """Return the items at these places; places without an item are left out."""
+        """Return the items at these places; skips places without an item."""
         points = await self._collection.get([place_id(*place) for place in places])
         return {(one.namespace, one.key): one for one in read_each(points, _READER)}
 
     async def put(self, items: Sequence[Item]) -> None:
-        """Write items; each replaces the one at its place, and keeps its `created_at`.
+        """Write items. An item replaces the stored item at its place, and keeps its `created_at`.
 
         Raises InputError for a value that is no JSON, EmbedderError.
         """
@@ -102,7 +102,7 @@ class Items:
             await self._collection.put(await self.points(kept))
 
     async def delete(self, places: Sequence[Place]) -> None:
-        """Delete items for good; places without an item are ignored."""
+        """Delete items for good; skips places without an item."""
         await self._collection.delete([place_id(*place) for place in places])
 
     async def within(self, folder: Namespace) -> list[Item]:
@@ -111,9 +111,9 @@ class Items:
         return sorted(read_each(points, _READER), key=_age)
 
     async def near(self, folder: Namespace, text: str, limit: int) -> list[tuple[Item, float]]:
-        """Return the items as `within` that have texts, nearest first, with their cosines.
+        """Return the items of `within` that have texts, nearest first, with their cosines.
 
-        The nearest text of an item counts. Raises EmbedderError.
+        The nearest text of each item counts. Raises EmbedderError.
         """
         (vector,) = await self._embedder.embed_queries([_embeddable(text)])
         query = Search(vector, _below(folder), limit=limit, by_cues=True)
@@ -147,7 +147,7 @@ def place_id(namespace: Namespace, key: str) -> str:
 def to_json(value: object, *, strict: bool = False) -> str:
     """Return a value as JSON. Raises InputError if it cannot be JSON.
 
-    Records of former versions may hold NaN and the infinities, which `strict` refuses.
+    With `strict`, NaN and infinities raise too. Records of older versions may contain them.
     """
     try:
         return json.dumps(value, allow_nan=not strict)
@@ -168,7 +168,7 @@ def _below(folder: Namespace) -> Filter:
 
 
 def _folder(namespace: Namespace) -> str:
-    """Return a namespace as one text; different ones never give the same.
+    """Return a namespace as a text; different namespaces never have the same text.
 
     >>> _folder(("a", "b")) == _folder(("a,b",))
     False

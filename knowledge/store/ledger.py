@@ -2,7 +2,7 @@
 
 Sessions and their segments are stored in the same collection; `sessions.py` reads them.
 
-A verdict is written here completely before any memory changes (a redo log): each entry contains
+A verdict is completely in the journal before any memory changes (a redo log): each entry contains
 the memories before and after. After a crash, the same `after` is written again.
 """
 
@@ -58,7 +58,7 @@ class Journal:
     def __init__(self, collection: Collection, *, last_seq: int) -> None:
         self._alone = RLock()
         self.leases = UserLeases(collection, first_seq=last_seq)
-        """The leases under which processes judge users, on a store of several processes."""
+        """The users' leases: with several processes, a process needs the lease to judge a user."""
         self._writing: Alone | Several = (
             Several(collection, self.leases, last_seq=last_seq)
             if collection.shared
@@ -68,13 +68,13 @@ class Journal:
 
     @classmethod
     async def open(cls, collection: Collection) -> "Journal":
-        """Open the journal of a collection; numbering continues from its last entry."""
+        """Open the journal of a collection. Numbers continue after its highest number."""
         newest, _ = await collection.scroll(Filter(), limit=1, order=Order("seq", descending=True))
         return cls(collection, last_seq=newest[0].payload["seq"] if newest else 0)
 
     @property
     def collection(self) -> Collection:
-        """The collection that is read and written."""
+        """The collection of the journal."""
         return self._writing.collection
 
     @collection.setter
@@ -83,27 +83,28 @@ class Journal:
 
     @property
     def lock(self) -> AbstractContextManager[object]:
-        """Held while a session's window or a turn's words are read and rewritten.
+        """The lock for reading and rewriting a session's window or a turn's words.
 
-        Hosts call `observe` from several threads. Raises StoreError in a forked process, as a
-        thread that is not there may hold it.
+        It is needed because hosts call `observe` from several threads. Raises StoreError in a
+        forked process, where a thread of the parent process may hold the lock.
         """
         self.collection.check_usable()
         return self._alone
 
     def record(self, turn: Turn, rule: WindowRule = USUAL) -> Turn | None:
-        """Write a turn durably before returning; return `None` if it is stored already, unchanged.
+        """Write a turn durably and return it; return `None` if there is nothing to write.
 
-        Nothing is written either if its user wants no turn to be stored: see `preferences`. The
-        same id with different words becomes the next version, which is judged again. The turn, the
-        window that contains it and the segments that leave the window are one write.
+        It is `None` for a turn that is already stored with the same words, and for a user whose
+        preferences forbid storing turns. Different words for a stored id become the next version,
+        which is judged again. The turn, its window and the segments that leave the window are
+        written together.
         """
         return self._writing.record(turn, rule)
 
     def change_session(self, id: str, change: SessionChange) -> Session | None:
-        """Write what `change` makes of a session, with the segments that leave it.
+        """Write the session that `change` returns, with the segments that leave it.
 
-        Returns the session, or `None` if there is none or `change` makes nothing of it.
+        Returns the new session; `None` if there is no session or `change` returns `None`.
         """
         return self._writing.change_session(id, change)
 
@@ -112,22 +113,22 @@ class Journal:
     ) -> list[Turn]:
         """Return a user's turns that wait to be judged, in order: all, or the first `limit`.
 
-        Turns up to the number `after` are left out. On a store of several processes, a turn whose
-        recording was cut off is added to the list of arrivals.
+        It skips turns up to the number `after`. With several processes, it adds turns from
+        interrupted recordings to the list of arrivals.
         """
         pending = TurnState.PENDING
         found = await self.turns(state=pending, user_id=user_id, limit=limit, after=after)
         return await self._writing.in_order(user_id, found)
 
     async def raise_numbers(self, user_id: str, *, turn: int, entry: int) -> None:
-        """Give the next turns and entries of a user numbers after those of another store.
+        """Raise a user's numbers: the next turns and entries get numbers above these.
 
         Turns up to the number `turn` count as arrived.
         """
         await self._writing.raise_numbers(user_id, turn=turn, entry=entry)
 
     async def calling(self, call: Callable[[], T]) -> T:
-        """Call a function that asks the store directly, in a thread if that takes long."""
+        """Call a function that uses the store without `await`; in a thread if it may take long."""
         return await self._writing.call(call)
 
     async def turn(self, point_id: str) -> Turn:
@@ -147,7 +148,7 @@ class Journal:
     ) -> list[Turn]:
         """Return the turns in a state, in order of arrival: all, or the first `limit`.
 
-        Those that arrived up to the number `after` are left out.
+        It skips turns up to the number `after`.
         """
         must: list[Condition] = [Is("type", "turn"), *user_conditions(user_id)]
         must += [Is("state", state)] if state else []
@@ -165,8 +166,8 @@ class Journal:
     ) -> tuple[list[str], int | None]:
         """Return the next users with turns that wait to be judged, the longest waiting first.
 
-        They are those of `limit` turns that arrived after the number `after`. Also returns the
-        number to go on from; `None` if there are no more.
+        It reads `limit` turns after the number `after`. It also returns the number from which to
+        continue; `None` at the end.
         """
         wanted = Filter(
             (
@@ -182,7 +183,7 @@ class Journal:
         return [user_id for user_id in users if not is_blank(user_id)], more
 
     async def users_with_pending_turns(self) -> dict[str, int]:
-        """Return the users with turns that wait to be judged, each with the latest number."""
+        """Return the users with turns that wait to be judged, and the highest number of these."""
         waiting = Filter((Is("type", "turn"), Is("state", TurnState.PENDING)))
         users: dict[str, int] = {}
         for point in await read_all(self.collection, waiting):
@@ -196,7 +197,7 @@ class Journal:
         return await self.collection.count(Filter((Is("type", "turn"), Is("state", state))))
 
     async def latest_judged(self) -> Turn | None:
-        """Return the most recent judged turn, if any."""
+        """Return the latest judged turn; `None` without judged turns."""
         judged = Filter((Is("type", "turn"), Is("state", TurnState.JUDGED)))
         newest = Order("at", descending=True)
         page, _ = await self.collection.scroll(judged, limit=1, order=newest)
@@ -205,7 +206,7 @@ class Journal:
     async def messages_before(self, turn: Turn, *, limit: int) -> list[Said]:
         """Return the latest messages before a turn in the same session, oldest first.
 
-        Skips turns that are hidden, as they repeat something forgotten.
+        It skips hidden turns, as they repeat forgotten facts.
         """
         must = (
             Is("type", "turn"),
@@ -227,7 +228,7 @@ class Journal:
     async def mark(self, turns: Sequence[Turn], **fields: Any) -> None:
         """Change bookkeeping fields of turns; their words and vectors stay.
 
-        A turn whose reply was replaced in the meantime is skipped: it waits to be judged again.
+        It skips turns whose reply has been replaced meanwhile: they wait to be judged again.
         """
         for version in sorted({turn.version for turn in turns}):
             ids = [turn.id for turn in turns if turn.version == version]
@@ -242,10 +243,10 @@ class Journal:
         await self.mark(judged, state=TurnState.JUDGED, error="")
 
     async def write(self, entries: Sequence[LedgerEntry]) -> None:
-        """Write the entries of a verdict that is about to be applied; see `settle`.
+        """Write the entries of a verdict before it is applied; see `settle`.
 
         Raises LeaseLostError if the running task judges the user and another process has taken the
-        lease meanwhile; then nothing holds.
+        lease meanwhile; then the verdict is not valid.
         """
         await self._writing.write(entries)
 
@@ -257,29 +258,29 @@ class Journal:
             self.tell(user_id)
 
     def read_anew(self) -> None:
-        """Forget which verdicts are applied: entries were written beside the journal."""
+        """Drop the cache of applied verdicts, after entries were written without the journal."""
         self._writing.read_anew()
 
     def tell(self, user_id: str) -> None:
-        """Tell the watchers that a record of a user has changed."""
+        """Notify the watchers that a record of a user has changed."""
         for seen in list(self._watchers.values()):
             seen(user_id)
 
     async def is_settled(self, entry_id: str) -> bool:
-        """Return whether an entry is applied, by whichever process."""
+        """Return whether an entry is applied, by any process."""
         return any(one.payload["applied"] for one in await self.collection.get([entry_id]))
 
     def watch(self, seen: Callable[[str], None]) -> Callable[[], None]:
-        """Have `seen` called with the user of each applied verdict; return a function that ends it.
+        """Call `seen` with the user of each applied verdict; return a function that stops this.
 
-        It is called in the event loop that writes, must return at once and must not raise.
+        `seen` is called in the event loop of the write; it must return at once and must not raise.
         """
         token = object()
         self._watchers[token] = seen
         return lambda: self._watchers.pop(token, None) and None
 
     async def rewrite(self, entry: LedgerEntry) -> None:
-        """Rewrite an entry whose op could not be carried out, or was undone."""
+        """Rewrite an entry, for example if its op failed or was undone."""
         payload = entry_payload(entry, 0)
         del payload["seq"], payload["applied"]
         await self.collection.merge_payload([entry.id], payload)
@@ -287,10 +288,10 @@ class Journal:
     async def drop_words(
         self, before: datetime, fields: Payload, user_id: str | None = None
     ) -> int:
-        """Replace the words of entries that changed nothing (SKIPs and refusals) with `fields`.
+        """Replace the words of old entries that changed no memory (skips, refusals) with `fields`.
 
-        Returns the number of entries. Each entry is found only once, so that a run costs
-        no more than the entries that are due.
+        Returns the number of entries. Later runs do not find the same entries again, so a run costs
+        only as much as the new entries before `before`.
         """
         idle = (Is("type", "entry"), Is("labels", UNCHANGED), Between("at", high=before))
         wanted = Filter((*idle, *user_conditions(user_id)), (Is("gone", True),))
@@ -299,10 +300,10 @@ class Journal:
         return len(due)
 
     async def unsettled(self, user_id: str | None = None) -> list[list[LedgerEntry]]:
-        """Return the verdicts that are written and not fully applied, in order.
+        """Return the verdicts that are written but not fully applied, in order.
 
-        Incompletely written verdicts are deleted first. A verdict with an entry that cannot be read
-        is left as it is. On a store of several processes, the users' leases name the verdicts.
+        It deletes incompletely written verdicts, and skips verdicts with unreadable entries. With
+        several processes, the users' leases list the verdicts.
         """
         return await self._writing.unsettled(user_id)
 
@@ -314,12 +315,12 @@ class Journal:
         return to_entry(found[0])
 
     async def get_entries(self, entry_ids: Sequence[str]) -> list[LedgerEntry]:
-        """Return the ledger entries with these ids; missing ones are left out."""
+        """Return the ledger entries with these ids; skips missing entries."""
         found = await self.collection.get([id for id in entry_ids if is_id(id)])
         return read_each((one for one in found if one.payload.get("type") == "entry"), to_entry)
 
     async def get_turns(self, turn_ids: Sequence[str]) -> list[Turn]:
-        """Return the turns with these ids; missing ones are left out."""
+        """Return the turns with these ids; skips missing turns."""
         found = await self.collection.get([id for id in turn_ids if is_id(id)])
         return read_each((one for one in found if one.payload.get("type") == "turn"), to_turn)
 
@@ -332,7 +333,7 @@ class Journal:
         turn_ids: Sequence[str] | None = None,
         waits: bool = False,
     ) -> list[LedgerEntry]:
-        """Return ledger entries, oldest first; if `waits`, those that wait for consent."""
+        """Return ledger entries, oldest first; with `waits`, only entries that wait for consent."""
         must: list[Condition] = [Is("type", "entry"), *user_conditions(user_id)]
         must += [has("memory_ids", memory_id)] if memory_id else []
         must += [has("turn_ids", turn_id)] if turn_id else []
@@ -350,9 +351,9 @@ class Journal:
         newest_first: bool = False,
         turn_id: str | None = None,
     ) -> list[Recorded]:
-        """Return the applied ledger entries of a user that come after a place in the ledger.
+        """Return the applied ledger entries of a user after the number `after`.
 
-        With a `turn_id`, the store's own id of a turn, only those about that turn.
+        With `turn_id`, the store's id of a turn, it returns only entries about this turn.
         """
         must: list[Condition] = [Is("type", "entry"), Is("applied", True)]
         must += [Between("seq", low=after + 1), *user_conditions(user_id)]
@@ -362,17 +363,17 @@ class Journal:
         return read_each(found, lambda point: Recorded(seq=seq_of(point)[0], entry=to_entry(point)))
 
     async def meta(self) -> Payload | None:
-        """Return what the store was made with; `None` if it is new."""
+        """Return the metadata of the store; `None` for a new store."""
         found = await self.collection.get([META_ID])
         return found[0].payload["made_with"] if found else None
 
     async def set_meta(self, made_with: Payload) -> None:
-        """Write what the store is made with."""
+        """Write the metadata of the store."""
         payload = {"type": "meta", "user_id": "", "made_with": made_with}
         await self.collection.put([Point(META_ID, payload)])
 
     async def note_meta(self, fields: Payload, *, drop: Sequence[str] = ()) -> Payload:
-        """Change some of what the store is made with, and return all of it."""
+        """Change some metadata of the store, and return all metadata."""
         latest = {**(await self.meta() or {}), **fields}
         kept = {key: value for key, value in latest.items() if key not in drop}
         await self.set_meta(kept)

@@ -1,12 +1,12 @@
-"""Lines of JSON that hold the records of a store, and files that appear only when they are whole.
+"""JSON lines with the records of a store, and files that appear only when they are complete.
 
-Each line of a backup or an export is one record of the collection `memories` or `journal`:
+Each line of a backup or an export is a record of the collection `memories` or `journal`:
 
     {"in": "memories", "id": …, "payload": {…}, "dense": …, "lexical": …, …}
 
-The vectors may be left out. They are base64 of little-endian 32-bit numbers, as the engine stores
-them. A later line of a record replaces the earlier line; a line without `payload` means that the
-record was deleted.
+The vectors are optional: base64 of little-endian 32-bit numbers, with the engine's precision. A
+later line of a record replaces the earlier line. A line without `payload` means that the record was
+deleted.
 """
 
 import base64
@@ -27,7 +27,7 @@ from souffleur.knowledge.store.engine.collection import Point, Sparse
 
 
 class Line(NamedTuple):
-    """One record as a line gives it."""
+    """The record in a line."""
 
     collection: str
     """The name of the collection: `memories` or `journal`."""
@@ -38,7 +38,7 @@ class Line(NamedTuple):
 
 
 def encode_line(collection: str, id: str, point: Point | None) -> bytes:
-    """Return one line, without its end."""
+    """Return the line of a record, without a line break."""
     line: dict[str, Any] = {"in": collection, "id": id}
     if point is not None:
         line["payload"] = point.payload
@@ -52,8 +52,8 @@ def encode_line(collection: str, id: str, point: Point | None) -> bytes:
 def decode_line(line: bytes, dimension: int | None = None) -> Line:
     """Return the record of a line.
 
-    Raises ValueError, KeyError, TypeError or AttributeError for anything else, and ValueError for
-    dense vectors of another dimension than `dimension`, if that is given.
+    Raises ValueError, KeyError, TypeError or AttributeError for an invalid line, and ValueError if
+    a dense vector does not have the given `dimension`.
 
     >>> point = Point("p", {"text": "猫"}, (0.5, -0.25), Sparse((7,), (1.5,)), ((1.0, 0.0),))
     >>> decode_line(encode_line("memories", "p", point)).point == point
@@ -85,7 +85,7 @@ def _encoded_words(sparse: Sparse) -> list[str]:
 
 
 def _decoded_dense(text: str, dimension: int | None) -> tuple[Any, ...]:
-    if dimension is not None and len(text) != 4 * math.ceil(4 * dimension / 3):  # as base64
+    if dimension is not None and len(text) != 4 * math.ceil(4 * dimension / 3):  # length in base64
         raise ValueError("a vector has another dimension than the backup")
     return _decoded(text)
 
@@ -100,10 +100,11 @@ def _decoded_words(words: list[str] | None) -> Sparse | None:
 
 @contextmanager
 def whole_file(file: Path, kind: str, is_kind: Callable[[Path], bool]) -> Iterator[Path]:
-    """Yield an empty file to write; it takes the place of `file` if the block raises nothing.
+    """Yield an empty file to write. It replaces `file` unless the block raises.
 
-    Only its owner can read it. `kind` names what `file` is, and `is_kind` recognises it: a file of
-    another kind is never replaced. Raises FileError if the file cannot be written there.
+    Only the owner can read the file. `kind` names the kind of file, and `is_kind` returns whether a
+    file has this kind: other files are never replaced. Raises FileError if the file cannot be
+    written.
     """
     if not file.parent.is_dir():
         raise FileError(f"there is no folder {file.parent}: make it, or name another one")

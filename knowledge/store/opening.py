@@ -1,4 +1,4 @@
-"""The place of a store, opening its two collections, and the settings it was made with."""
+"""The location of a store, the opening of its two collections, and the check of its metadata."""
 
 from collections.abc import Awaitable, Callable, Sequence, Set as AbstractSet
 from contextlib import AsyncExitStack, nullcontext
@@ -37,20 +37,20 @@ from souffleur.knowledge.watching import Watch, unwatched
 
 @dataclass(frozen=True)
 class StoreLocation:
-    """Where a store is: a folder of this process, or a Qdrant server."""
+    """The location of a store: a folder for a single process, or a Qdrant server."""
 
     folder: Path | None = None
     power_safe: bool = False
-    """Whether every finished write to an embedded store survives a power cut."""
+    """Whether every finished write to a store in a folder survives a power cut."""
     url: str | None = field(default=None, repr=False)
-    """The address of a server; may contain a user name and a password."""
+    """The address of a server; it may contain a user name and a password."""
     api_key: SecretStr | None = None
     prefix: str = ""
-    """How the names of its collections on a server begin."""
+    """The prefix of the names of the store's collections on a server."""
 
     @property
     def plain_key(self) -> str | None:
-        """The key as plain text, only for the client."""
+        """The API key as plain text, only for the client."""
         return self.api_key.get_secret_value() if self.api_key else None
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ class StoreLocation:
 
 
 Opener = Callable[[StoreLocation, int, AsyncExitStack], Awaitable[tuple[Collection, Collection]]]
-"""A function that opens memories and journal, as `open_collections` does."""
+"""A function that opens memories and journal, like `open_collections`."""
 
 
 async def open_knowledge(
@@ -73,10 +73,10 @@ async def open_knowledge(
     watch: Watch = unwatched,
     opener: Opener | None = None,
 ) -> KnowledgeBase:
-    """Open a store; create it if there is none. `opener` replaces `open_collections`.
+    """Open a store, or create it. `opener` replaces `open_collections`.
 
-    Raises StoreBusyError if another process uses the folder, StoreMismatchError if the data were
-    made with another schema, embedder or dimension, StoreError if they are damaged.
+    Raises StoreBusyError if another process uses the folder, StoreMismatchError if the store has
+    another schema, embedder, dimension or policy, StoreError if it is damaged.
     """
     dimension = await _find_dimension(location, embedder)
     async with AsyncExitStack() as opening:
@@ -105,9 +105,9 @@ async def open_knowledge(
 
 
 async def stored_dimension(location: StoreLocation, name: str = "memories") -> int | None:
-    """Return the dimension of the vectors of a store; None if there is no store.
+    """Return the dimension of a store's dense vectors; `None` if there is no store.
 
-    It is 0 if they were dropped, and a process was killed before it could make others.
+    It is 0 if a process dropped the vectors and was killed before it created new vectors.
     """
     if location.url:
         from souffleur.knowledge.store.engine import server
@@ -121,7 +121,10 @@ async def stored_dimension(location: StoreLocation, name: str = "memories") -> i
 
 
 async def _find_dimension(location: StoreLocation, embedder: Embedder) -> int:
-    """Return the embedder's dimension; the store's if it is unreachable. Raises EmbedderError."""
+    """Return the dimension of the embedder, or of the store if the embedder cannot be reached.
+
+    Raises EmbedderError if there is no store either.
+    """
     try:
         return await embedder.find_dimension()
     except EmbedderError:
@@ -134,9 +137,9 @@ async def _find_dimension(location: StoreLocation, embedder: Embedder) -> int:
 async def open_collections(
     location: StoreLocation, dimension: int, opening: AsyncExitStack
 ) -> tuple[Collection, Collection]:
-    """Open memories and journal, created if there are none; `opening` closes what was opened.
+    """Open memories and journal, or create them; `opening` closes them.
 
-    The folder of an embedded store is locked first, until both are closed.
+    The folder of a store is locked first, until both collections are closed.
     """
     if location.folder and not location.url:
         opening.enter_context(locked_folder(location.folder))
@@ -146,7 +149,7 @@ async def open_collections(
 async def open_both(
     location: StoreLocation, dimension: int, opening: AsyncExitStack
 ) -> tuple[Collection, Collection]:
-    """Open memories and journal as `open_collections` does, in a folder that is locked already."""
+    """Open memories and journal like `open_collections`, in a folder that is already locked."""
     opened = []
     for name in INDEXES:
         collection = await open_collection(location, name, dimension)
@@ -156,7 +159,7 @@ async def open_both(
 
 
 async def remove_collections(location: StoreLocation) -> None:
-    """Remove the collections of a store on a server, and all that is in them."""
+    """Delete the collections of a store on a server, with all their points."""
     from souffleur.knowledge.store.engine import server
 
     assert location.url is not None
@@ -165,13 +168,13 @@ async def remove_collections(location: StoreLocation) -> None:
 
 
 async def check_empty(memories: Collection, journal: Collection, location: StoreLocation) -> None:
-    """Raise StoreMismatchError if a store holds more than what it was made with."""
+    """Raise StoreMismatchError if a store contains records other than its metadata."""
     if await memories.count(Filter()) or await journal.count(Filter()) > 1:
         raise StoreMismatchError(f"{location} holds memories already: name an empty place.")
 
 
 async def open_collection(location: StoreLocation, name: str, dimension: int) -> Collection:
-    """Open memories or journal alone, in a folder that is locked already."""
+    """Open only memories or only the journal, in a folder that is already locked."""
     schema = CollectionSchema(name, dimension, _indexes(location, name), cues=True)
     if location.url:
         from souffleur.knowledge.store.engine.server import ServerCollection
@@ -193,7 +196,7 @@ def _indexes(location: StoreLocation, name: str) -> dict[str, IndexType]:
 
 
 async def resize_vectors(location: StoreLocation, name: str, dimension: int) -> None:
-    """Drop all dense vectors of a closed collection, which then takes others. Idempotent."""
+    """Drop all dense vectors of a closed collection, and set a new dimension. Idempotent."""
     schema = CollectionSchema(name, dimension, _indexes(location, name), cues=True)
     if location.url:
         from souffleur.knowledge.store.engine import server
@@ -209,9 +212,9 @@ async def resize_vectors(location: StoreLocation, name: str, dimension: int) -> 
 
 
 async def _check_whole(memories: Collection, journal: Journal, location: StoreLocation) -> None:
-    """Raise StoreError if there are memories without metadata on what they were made with."""
+    """Raise StoreError if there are memories but no metadata."""
     if await journal.meta() is None and await memories.count(Filter()):
-        if await journal.meta() is not None:  # another process has begun the store meanwhile
+        if await journal.meta() is not None:  # another process has just created the store
             return
         raise StoreError(
             f"The store at {location} has memories and has lost its journal, which says what they "
@@ -222,7 +225,7 @@ async def _check_whole(memories: Collection, journal: Journal, location: StoreLo
 async def _check_made_with(
     journal: Journal, location: StoreLocation, embedder: Embedder, dimension: int, policy: Policy
 ) -> Payload:
-    """Compare the settings with the store's metadata; write the metadata of a new store."""
+    """Compare the settings with the store's metadata and return it; write it for a new store."""
     made_with = await journal.meta()
     if made_with is None:
         made_with = {
@@ -251,10 +254,10 @@ async def _check_made_with(
 
 
 async def take_over(location: StoreLocation, embedder: Embedder) -> bool:
-    """Drop the vectors of a store if another embedder made them; return whether it did.
+    """Drop the vectors of a store if they are from another embedder; return whether they were.
 
-    Nobody else may have the store open. May be killed at any moment, and done again. Raises
-    StoreBusyError, StoreError, EmbedderError.
+    No other process may have the store open. This process may be killed at any moment, and the call
+    repeated. Raises StoreBusyError, StoreError, EmbedderError.
     """
     if await stored_dimension(location) is None:
         return False
@@ -274,7 +277,7 @@ async def take_over(location: StoreLocation, embedder: Embedder) -> bool:
 
 
 async def _begin_reembedding(location: StoreLocation, name: str, dimension: int) -> bool:
-    """Note the embedder that takes over; return whether another one made the vectors."""
+    """Note the new embedder in the metadata; return whether the vectors are from another."""
     stored = await stored_dimension(location, "journal") or dimension
     async with AsyncExitStack() as closing:
         journal = await _open_journal(location, stored, closing)

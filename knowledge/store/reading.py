@@ -1,4 +1,4 @@
-"""Reading records: an unreadable one is logged and left in place, and does not hide the others."""
+"""Reading records from points. An unreadable record is logged and skipped, and stays stored."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
@@ -29,17 +29,17 @@ DERIVED = LOOKUP_FIELDS.union(
     ("type", "user_id", "state", "at", "seq", "applied", "expunged", "memory_ids"),  # for filters
     ("fingerprint", "folders", "fence", "revision", "written_by"),
 )
-"""Fields that are stored beside those of a record."""
+"""Stored fields that are not part of a record."""
 READ_AT_ONCE = 100
-"""Records that are read and decoded before the event loop runs: some 10 ms."""
+"""Number of records to decode before the event loop runs: about 10 ms."""
 _NAMED = 3
-"""Number of fields that an error message lists."""
+"""Maximum number of fields in an error message."""
 
 
 def read(point: Point, model: type[Record]) -> Record:
-    """Return the record of a point, built from its payload without derived fields.
+    """Return the record of a point: its payload without derived fields.
 
-    Raises UnreadableError, which quotes nothing of the payload, if the record is invalid.
+    Raises UnreadableError if the record is invalid. The message quotes no values.
     """
     kept: Record | None = point.records.get(model) if point.records else None
     if kept is not None:
@@ -48,7 +48,7 @@ def read(point: Point, model: type[Record]) -> Record:
     for key in _derived(model):
         fields.pop(key, None)
     fields |= {key: _moment(fields[key]) for key in _moments(model) if fields.get(key)}
-    if point.records is not None:  # its payload is kept as well, with what a dictionary holds
+    if point.records is not None:  # so that record and payload share no dictionaries
         fields |= {key: deepcopy(fields[key]) for key in _changeable(model) if fields.get(key)}
     try:
         record = model.model_validate(fields)
@@ -62,16 +62,16 @@ def read(point: Point, model: type[Record]) -> Record:
             f"the {model.__name__.lower()} {point.id} cannot be read ({why}): take it out of the "
             "store with `souffleur store repair`"
         ) from None
-    # What a host could change, because it is a dictionary, is decoded anew each time.
+    # A host could change dictionaries, so records with dictionaries are not cached.
     if point.records is not None and not any(getattr(record, one) for one in _changeable(model)):
         point.records[model] = record
     return record
 
 
 def _moment(value: object) -> object:
-    """Return a stored time: those of one zone object are compared ten times as fast.
+    """Return a stored time as a datetime; times with the same zone object compare ten times faster.
 
-    The model says what is wrong with anything else.
+    Other values are returned unchanged, as the model reports their error.
     """
     try:
         return datetime.fromisoformat(value) if isinstance(value, str) else value
@@ -81,7 +81,7 @@ def _moment(value: object) -> object:
 
 @cache
 def _derived(model: type[BaseModel]) -> frozenset[str]:
-    """Return the derived fields that the model itself does not have."""
+    """Return the derived fields that are not fields of the model."""
     return DERIVED - model.model_fields.keys()
 
 
@@ -98,7 +98,7 @@ def _moments(model: type[BaseModel]) -> tuple[str, ...]:
 
 @cache
 def _changeable(model: type[BaseModel]) -> tuple[str, ...]:
-    """Return the names of the fields that are dictionaries; everything else is frozen."""
+    """Return the names of the fields that are dictionaries; all other fields are immutable."""
     return tuple(
         name for name, field in model.model_fields.items() if get_origin(field.annotation) is dict
     )
@@ -107,9 +107,10 @@ def _changeable(model: type[BaseModel]) -> tuple[str, ...]:
 def describe_faults(
     error: ValidationError, name: Callable[[Location], str] = lambda path: ".".join(map(str, path))
 ) -> str:
-    """Return what is wrong with the fields that were given, in one line, without their values.
+    """Return the errors of invalid fields on one line, without their values.
 
-    `name` is called with the path of a field; no name stands before a fault of all of them.
+    `name` returns the name for the path of a field. It may return "", and then the error has no
+    name.
 
     >>> class Cup(BaseModel):
     ...     size: int
@@ -126,7 +127,7 @@ def describe_faults(
 
 
 def read_each(points: Iterable[Point], reader: Callable[[Point], T]) -> list[T]:
-    """Return the records of the points, in order; unreadable ones are logged and left out."""
+    """Return the records of the points, in order; logs and skips unreadable records."""
     records = []
     for point in points:
         try:
@@ -137,9 +138,9 @@ def read_each(points: Iterable[Point], reader: Callable[[Point], T]) -> list[T]:
 
 
 async def read_many(points: Sequence[Point], reader: Callable[[Point], T]) -> list[T]:
-    """Return the records of many points, in order, and let the event loop run now and then.
+    """Return the records of many points, in order, and let the event loop run in between.
 
-    Unreadable ones are logged and left out.
+    It logs and skips unreadable records.
     """
     records: list[T] = []
     for start in range(0, len(points), READ_AT_ONCE):
@@ -149,9 +150,9 @@ async def read_many(points: Sequence[Point], reader: Callable[[Point], T]) -> li
 
 
 async def read_matching(store: Store, filter: Filter, reader: Callable[[Point], T]) -> list[T]:
-    """Return the records of all matching points, and let the event loop run now and then.
+    """Return the records of all matching points, and let the event loop run in between.
 
-    Unreadable ones are logged and left out. Raises StoreError.
+    It logs and skips unreadable records. Raises StoreError.
     """
     pages = read_pages(store, filter, size=READ_AT_ONCE)
     return [record async for page in pages for record in read_each(page, reader)]

@@ -1,4 +1,4 @@
-"""Records of a store: read in order from one store, decoded by type, and written to another."""
+"""Records of a store: reading them in order, decoding by type, writing them to another store."""
 
 from array import array
 from collections import defaultdict
@@ -44,20 +44,20 @@ from souffleur.knowledge.turn import Turn
 
 @dataclass(frozen=True)
 class Part:
-    """Some records of one collection, as `walk` yields them."""
+    """Some records of a collection, yielded by `walk`."""
 
     collection: str
     """The name of the collection."""
     points: Sequence[Point]
-    """The records; each replaces the record with its id in an earlier part."""
+    """The records. A record replaces the record with the same id in an earlier part."""
     again: Sequence[str] = ()
-    """The ids of records of earlier parts that were replaced or deleted meanwhile."""
+    """The ids of records in earlier parts that were replaced or deleted meanwhile."""
     gone: Sequence[str] = ()
-    """Those of them that were deleted."""
+    """The ids of records in earlier parts that were deleted meanwhile."""
 
     @property
     def lines(self) -> bytes:
-        """The records as lines of JSON; then a line without payload for each that is gone."""
+        """The records as JSON lines, then a line without payload for each deleted record."""
         lines = [encode_line(self.collection, point.id, point) for point in self.points]
         lines += [encode_line(self.collection, id, None) for id in self.gone]
         return b"".join(line + b"\n" for line in lines)
@@ -71,11 +71,11 @@ async def walk(
     vectors: bool = False,
     size: int = POINTS_PER_PAGE,
 ) -> AsyncIterator[Part]:
-    """Yield the wanted records, `size` at a time by their ids; then those written meanwhile.
+    """Yield the wanted records by id, `size` per part; then the records written meanwhile.
 
-    `wanted` may hold no ranges. What this process writes meanwhile is read again in one go at the
-    end, so that all parts together are the store as it was at that moment. What other processes
-    write to a Qdrant server meanwhile may be in it in part. Raises StoreError.
+    `wanted` must not contain ranges. Records that this process writes meanwhile are read again
+    together at the end: all parts together show the store at this moment. Records that other
+    processes write to a Qdrant server meanwhile may be partly included. Raises StoreError.
     """
     with ExitStack() as noting:
         copies = [
@@ -86,7 +86,7 @@ async def walk(
             async for page in pages:
                 copy.note(page)
                 yield Part(copy.collection.schema.name, page)
-        with journal.lock:  # no thread observes a turn meanwhile
+        with journal.lock:  # no other thread records a turn meanwhile
             while any(copy.written for copy in copies):
                 for copy in copies:
                     await copy.read_again(vectors=vectors)
@@ -96,7 +96,7 @@ async def walk(
 
 
 class _Copy:
-    """The ids that were read of a collection, and the records that were written meanwhile."""
+    """The ids read from a collection, and the records written meanwhile."""
 
     def __init__(self, collection: Collection, wanted: Filter, written: set[str]) -> None:
         self.collection = collection
@@ -104,14 +104,14 @@ class _Copy:
         self.named: set[str] = set()
         self._wanted = wanted
         self._latest: dict[str, Point] = {}
-        self._seen = array("Q")  # eight bytes an id, so that many need no memory
+        self._seen = array("Q")  # eight bytes per id, to save memory
 
     def note(self, points: Iterable[Point]) -> None:
-        """Note which records were read."""
+        """Note the ids of records that were read."""
         self._seen.extend(_key(point.id) for point in points)
 
     async def read_again(self, *, vectors: bool) -> None:
-        """Read the records that were written since they were last read."""
+        """Read the records written since the last read."""
         ids = sorted(self.written)
         self.written.clear()
         self.named.update(ids)
@@ -124,7 +124,7 @@ class _Copy:
                     self._latest[point.id] = point
 
     def last(self) -> Part:
-        """Return the records that were written meanwhile."""
+        """Return the records written meanwhile as the last part."""
         keys = {_key(id): id for id in self.named}
         again = sorted({keys[key] for key in self._seen if key in keys})
         gone = [id for id in again if id not in self._latest]
@@ -183,7 +183,7 @@ def why_unreadable(collection: str, point: Point) -> str:
 async def write(
     knowledge: KnowledgeBase, collection: str, points: Sequence[Point], made_by: Policy
 ) -> None:
-    """Write records of another store to this one, embedded by its embedder.
+    """Write records from another store to this store, embedded by this store's embedder.
 
     Memories are converted from the policy `made_by`. Raises UnreadableError, EmbedderError,
     StoreError.
@@ -197,14 +197,14 @@ async def write(
 
 
 async def put_memories(knowledge: KnowledgeBase, memories: Sequence[Memory]) -> None:
-    """Write memories of another store as they are, embedded; no entry of the ledger names them."""
+    """Embed and write memories from another store, without ledger entries."""
     texts = (text for memory in memories for text in memory.embedded)
     vectors = await knowledge.embedder.embed_each(texts)
     await knowledge.memories.put([embedded_point(memory, vectors) for memory in memories])
 
 
 async def put_records(knowledge: KnowledgeBase, points: Sequence[Point]) -> None:
-    """Write journal records of another store: items are embedded now, turns in the background."""
+    """Write journal records from another store. Items are embedded now, turns later."""
     items = [read(point, Item) for point in points if point.payload["type"] == "item"]
     others = [unembedded(point) for point in points if point.payload["type"] != "item"]
     await knowledge.journal.collection.put([*others, *await knowledge.items.points(items)])
@@ -219,7 +219,7 @@ def unembedded(point: Point) -> Point:
 
 
 def converted(memory: Memory, old: Policy, new: Policy) -> Memory:
-    """Return a memory converted to another policy: importance rescaled, grace by the new rule.
+    """Return a memory converted to another policy, with new importance and grace period.
 
     >>> from souffleur.knowledge.policy import COMPANION, EVERBOT
     >>> COMPANION.core_value, EVERBOT.core_value
@@ -237,13 +237,13 @@ def converted(memory: Memory, old: Policy, new: Policy) -> Memory:
 
 @dataclass
 class Highest:
-    """The highest numbers of a user's records."""
+    """The highest numbers of a user's turns and ledger entries."""
 
     turn: int = 0
     entry: int = 0
 
     def note(self, record: Payload) -> None:
-        """Note the number of a record, if it is a turn or an entry of the ledger."""
+        """Note the number of a record, if it is a turn or a ledger entry."""
         if record.get("type") == "turn":
             self.turn = max(self.turn, _number(record))
         elif record.get("type") == "entry":
@@ -251,22 +251,22 @@ class Highest:
 
 
 class Numbers:
-    """The highest numbers of all users of a store that is copied."""
+    """The highest numbers of all users in a copied store."""
 
     def __init__(self) -> None:
         self._users: defaultdict[str, Highest] = defaultdict(Highest)
 
     def note(self, points: Iterable[Point]) -> None:
-        """Note the numbers of records that are copied."""
+        """Note the numbers of copied records."""
         for point in points:
             if point.payload.get("type") in {"turn", "entry"}:
                 self._users[str(point.payload.get("user_id"))].note(point.payload)
 
     async def carry_on(self, journal: Journal) -> None:
-        """Have new turns and entries numbered after those that were copied. Raises StoreError.
+        """Raise the numbers in the journal above the copied numbers. Raises StoreError.
 
-        The numbers on which the processes of a server have agreed are copied as well. They are too
-        low if the store was in a folder since.
+        The records with a server's next numbers (arrivals and user leases) are copied too. Their
+        numbers are too low if the store was in a folder afterwards.
         """
         if not journal.collection.shared:
             return

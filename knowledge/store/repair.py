@@ -29,13 +29,13 @@ class Broken:
     """An unreadable record."""
 
     collection: str
-    """The name of its collection: memories or journal."""
+    """The name of the record's collection: memories or journal."""
     point: Point
     why: str
 
 
 async def find_broken(knowledge: KnowledgeBase) -> list[Broken]:
-    """Return all unreadable records. Reads the whole store."""
+    """Read the whole store, and return all unreadable records. Raises StoreError."""
     found: dict[str, Broken] = {}
     collections = (knowledge.memories, knowledge.journal.collection)
     async for part in walk(collections, knowledge.journal, Filter()):
@@ -52,8 +52,9 @@ async def take_out(
 ) -> list[LedgerEntry]:
     """Move records to a new file of JSON lines; return the ledger entries of restored versions.
 
-    The file is synced to disk before anything is deleted. Versions that a lost memory had replaced
-    are restored. Raises OSError if the file cannot be written; then nothing has changed.
+    The file is synced to the disk before records are deleted. Memories that an unreadable memory
+    had replaced are restored. Raises OSError if the file cannot be written; then the store is
+    unchanged.
     """
     if not broken:
         return []

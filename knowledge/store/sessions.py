@@ -1,4 +1,4 @@
-"""Sessions: their windows, the segments that have left them, and the expiry of raw turns."""
+"""Sessions: their windows, the segments that left the windows, and the expiry of raw turns."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from datetime import datetime, timedelta
@@ -54,7 +54,7 @@ from souffleur.knowledge.turn import Turn, TurnState
 Vector = tuple[float, ...]
 
 SEGMENTS_LOOKED_AT = 50
-"""Number of segments that are read to find the previous talk."""
+"""Maximum number of segments to read to find the previous talk."""
 
 
 class Sessions:
@@ -68,20 +68,20 @@ class Sessions:
         return self._journal.collection
 
     async def find(self, user_id: str, session_id: str, sphere: str = COMMON) -> Session | None:
-        """Return a session, if there is one."""
+        """Return a session; `None` if it does not exist."""
         found = await self._collection.get([session_point_id(user_id, session_id, sphere)])
         return to_session(found[0]) if found else None
 
     async def window(self, user_id: str, session_id: str, sphere: str = COMMON) -> list[Turn]:
-        """Return the turns in a session's window, oldest first; long messages are clipped."""
+        """Return the turns in a session's window, oldest first, with long messages clipped."""
         return await self.held(await self.find(user_id, session_id, sphere))
 
     async def held(self, session: Session | None) -> list[Turn]:
-        """Return the turns in the window of a session, oldest first; long messages clipped."""
+        """Return the turns in the window of a session, oldest first, with long messages clipped."""
         return await self._turns([entry.id for entry in session.window]) if session else []
 
     async def note_likely(self, turn: Turn, memory_ids: Sequence[str]) -> None:
-        """Note in the session of a turn the memories that will likely be needed next."""
+        """Note in the session of a turn the ids of memories that are likely needed next."""
         id = session_point_id(turn.user_id, turn.session_id, turn.sphere)
         likely = {"next_ids": tuple(memory_ids), "next_at": turn.at}
 
@@ -93,7 +93,7 @@ class Sessions:
     def end(self, user_id: str, session_id: str, agent_id: str = "default") -> bool:
         """Close a session durably: its window becomes a segment. Return False if it was empty.
 
-        Talk with a persona that has its own sphere is a separate session, which is closed too.
+        If the persona has its own sphere, its separate session is closed too.
         """
         spheres = (COMMON, own_sphere(agent_id))
         ids = [session_point_id(user_id, session_id, sphere) for sphere in spheres]
@@ -107,7 +107,7 @@ class Sessions:
         return self._journal.change_session(id, closed) is not None
 
     async def end_idle(self, now: datetime, rule: WindowRule) -> set[str]:
-        """Close every session that has been idle for too long; return their users' ids."""
+        """Close all sessions that were idle for too long; return the ids of their users."""
         if rule.idle is None:
             return set()
         users = set()
@@ -162,7 +162,7 @@ class Sessions:
         return list(found.values())
 
     async def turns(self, segment: Segment) -> list[Turn]:
-        """Return the current turns of a segment, oldest first; long messages are clipped."""
+        """Return the current turns of a segment, oldest first, with long messages clipped."""
         return await self._turns(segment.turn_ids)
 
     async def save(self, segments: Sequence[Segment]) -> None:
@@ -170,9 +170,9 @@ class Sessions:
         await self._collection.put([segment_point(segment) for segment in segments])
 
     async def requeue(self, segments: Iterable[Segment]) -> None:
-        """Queue segments to be summarised again, even if they are being summarised right now.
+        """Queue segments to be summarised again, even if a summary is in progress.
 
-        Words may have come to them, which expire then.
+        The segments may have new words, so they are marked as not expired.
         """
         fresh = {"state": SegmentState.WAITING, "tries": 0, "retry_at": None, "error": ""}
         fresh |= {"expunged": False}
@@ -184,20 +184,20 @@ class Sessions:
         )
 
     async def settle_again(self, segment_ids: Sequence[str]) -> None:
-        """Take segments out of the queue whose former episodes are valid again."""
+        """Take segments out of the queue if they have an episode, which is valid again."""
         waiting = [one for one in await self.get(segment_ids) if one.state is SegmentState.WAITING]
         done = {"state": SegmentState.WRITTEN}
         await self.save([one.model_copy(update=done) for one in waiting if one.episode_id])
 
     async def get(self, segment_ids: Sequence[str]) -> list[Segment]:
-        """Return segments by their ids; missing ones are left out."""
+        """Return segments by their ids; skips missing segments."""
         return read_each(await self._collection.get(segment_ids), to_segment)
 
     async def hide(self, turn_ids: Sequence[str], *, hidden: bool = True) -> None:
-        """Hide turns from every read, or show them again; their words are kept until they expire.
+        """Hide turns from every read, or show them again. Their words stay until they expire.
 
-        Hiding deletes the reasons of their judgement at once and for good. What was hidden before
-        it was judged waits for its judgement again once it is shown.
+        Hiding deletes the reasons of their judgement immediately and for good. A turn that was
+        hidden before its judgement waits for it again when it is shown.
         """
         if hidden:
             both = {"hidden": True, "gone": True}
@@ -217,7 +217,7 @@ class Sessions:
         limit: int,
         withheld: AbstractSet[Group] = NEVER_KEPT,
     ) -> list[Turn]:
-        """Return turns that are not embedded yet, with sensitive data of these groups masked."""
+        """Return turns that are not embedded yet, with data of the `withheld` groups masked."""
         page, _ = await self._collection.scroll(_unembedded(user_id), limit=limit)
         return read_each(page, masked_reader(withheld))
 
@@ -226,10 +226,10 @@ class Sessions:
         return await self._collection.count(_unembedded(user_id))
 
     async def embed(self, turns: Sequence[Turn], vectors: Mapping[str, Vector]) -> None:
-        """Store the vectors of turns; turns whose words have changed meanwhile are skipped.
+        """Store the vectors of turns; skips turns whose words have changed meanwhile.
 
-        `vectors` has the embedding of each message. A turn that contains a secret is found by its
-        other words.
+        `vectors` has the embedding of each message. A turn with a secret is found by its other
+        words.
         """
         given = {turn.id: turn for turn in turns}
         found = read_each(await self._collection.get(list(given)), to_turn)
@@ -243,7 +243,7 @@ class Sessions:
         await self._collection.merge_payload(ids, {"embedded": True}, where=words)
 
     async def expunge(self, turn_ids: Sequence[str]) -> None:
-        """Delete the words and vectors of turns for good; the records themselves are kept."""
+        """Delete the words and vectors of turns for good; their records stay."""
         await self._journal.calling(lambda: self._expunge(turn_ids))
 
     def _expunge(self, turn_ids: Sequence[str]) -> None:
@@ -257,8 +257,8 @@ class Sessions:
     async def erase(self, turn: Turn, *, retell: bool = True, keep_episode: bool = False) -> None:
         """Delete the words of a turn, and take it out of its window or segment.
 
-        The episode of its segment, which must be deleted unless it is kept, is told anew if words
-        are left and if `retell` is set.
+        With `retell`, the segment is summarised again if it has other turns. The caller must delete
+        the segment's old episode, except with `keep_episode`.
         """
         await self._journal.calling(lambda: self._erase(turn))
         for segment in await self.segments_with([turn.id]):
@@ -280,7 +280,7 @@ class Sessions:
     async def _shorten(
         self, segment: Segment, turn: Turn, *, retell: bool, keep_episode: bool
     ) -> None:
-        """Take a turn out of a segment, and have the other turns summarised again."""
+        """Take a turn out of a segment, and queue the other turns to be summarised again."""
         left = tuple(id for id in segment.turn_ids if id != turn.id)
         if not left:
             await self._collection.delete([segment.id])
@@ -298,7 +298,7 @@ class Sessions:
     async def expire(self, now: datetime, days: int) -> int:
         """Delete the words of judged and summarised turns older than `days`; return their number.
 
-        If `days` is 0, they are deleted as soon as they are summarised.
+        With 0 days, the words are deleted as soon as the turns are summarised.
         """
         must: list[Condition] = [Is("type", "segment"), Is("gone", False)]
         must += [Between("at", high=now - timedelta(days=days))] if days else []
@@ -321,9 +321,9 @@ class Sessions:
         rule: WindowRule,
         sphere: str = COMMON,
     ) -> tuple[datetime, datetime] | None:
-        """Return when the previous talk began and ended; `None` if there was none.
+        """Return the start and end of the previous talk; `None` without a previous talk.
 
-        A talk is a series of turns in one session without a pause that ends it.
+        A talk is a series of turns in a session without a long pause.
         """
         idle = rule.idle or TALK_PAUSE
         window = await self.window(user_id, session_id, sphere)
@@ -339,13 +339,13 @@ class Sessions:
         return (start, end) if end else None
 
     async def portrait_status(self, user_id: str, sphere: str = COMMON) -> PortraitStatus:
-        """Return the notes on a user's portrait in a sphere."""
+        """Return the portrait status of a user in a sphere."""
         fresh = PortraitStatus(user_id=user_id, sphere=sphere)
         found = await self._collection.get([fresh.id])
         return read(found[0], PortraitStatus) if found else fresh
 
     async def save_portrait_status(self, status: PortraitStatus) -> None:
-        """Write the notes on a user's portrait."""
+        """Write the portrait status of a user."""
         await self._collection.put([portrait_status_point(status)])
 
     async def _turns(self, ids: Sequence[str]) -> list[Turn]:
@@ -360,13 +360,13 @@ _INSTANT = timedelta(microseconds=1)
 
 
 def _wordless(turn: Turn) -> dict[str, object]:
-    """Return the fields of a turn's judgement without any text."""
+    """Return the fields of a turn's judgement without its texts."""
     judged = {key: value for key, value in turn.judged.items() if key != "reason"}
     return {"judged": judged, "error": ""}
 
 
 def _embedded(id: str, read: Turn, vectors: Mapping[str, Vector]) -> Point:
-    """Return the vectors of a turn: the user's message, and the reply as its cue."""
+    """Return a point with the vectors of a turn: the user's message, and the reply as a cue."""
     user, reply = read.user, read.assistant
     return Point(
         id,

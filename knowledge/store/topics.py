@@ -1,4 +1,4 @@
-"""Orders to remove records for good: each is kept until it is carried out, and then a receipt."""
+"""Orders to delete records for good. An order is stored until it is carried out, then a receipt."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -51,20 +51,20 @@ if TYPE_CHECKING:
     from souffleur.knowledge.search.embedder import Embedder
 
 PURGE = "PURGE"
-"""The op of the ledger entry that is a receipt."""
+"""The op of a ledger entry that serves as a receipt."""
 
 
 class Stage(StrEnum):
-    """How far an order is carried out."""
+    """The stage of an order."""
 
     RECORDS = "records"
-    """Records go, or are to be rewritten."""
+    """Records are being deleted or rewritten."""
     FILES = "files"
-    """All records are gone; their bytes may still be in the files."""
+    """All records are deleted; their bytes may still be in the files."""
 
 
 class Removal(Frozen):
-    """An order to remove records of one user; it holds their words until they are gone."""
+    """An order to delete records of a user. It contains their words until they are deleted."""
 
     id: str
     user_id: str
@@ -73,37 +73,37 @@ class Removal(Frozen):
     stage: Stage = Stage.RECORDS
     subject: Subject = Subject()
     whole: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    """The ids of records that go as a whole, by kind."""
+    """The ids of records to delete, by kind."""
     cut: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    """The ids of records that lose the words about the subject, by kind."""
+    """The ids of records that only lose the words about the subject, by kind."""
     retell: bool = False
-    """Whether a model writes the episodes and portraits anew."""
+    """Whether a model writes the episodes and portraits again."""
 
     def ids(self, *kinds: str) -> tuple[str, ...]:
-        """Return the ids of the records of these kinds that go as a whole."""
+        """Return the ids of the records to delete of these kinds."""
         return tuple(id for kind in kinds for id in self.whole.get(kind, ()))
 
     def cut_ids(self, *kinds: str) -> tuple[str, ...]:
-        """Return the ids of the records of these kinds that lose words."""
+        """Return the ids of the records of these kinds that only lose words."""
         return tuple(id for kind in kinds for id in self.cut.get(kind, ()))
 
 
 @dataclass(frozen=True)
 class Forgotten:
-    """A receipt of removed records: numbers and ids, and no words."""
+    """A receipt for deleted records: numbers and ids, without words."""
 
     id: str
-    """The id of the ledger entry that keeps this receipt."""
+    """The id of the ledger entry with this receipt."""
     user_id: str
-    """The user whose records they were."""
+    """The user of the records."""
     at: AwareDatetime
-    """When it was removed."""
+    """The time of the deletion."""
     removed: dict[str, tuple[str, ...]]
-    """The ids of records that are gone as a whole, by kind."""
+    """The ids of deleted records, by kind."""
     rewritten: dict[str, tuple[str, ...]]
-    """The ids of records that lost the words in question, by kind."""
+    """The ids of records that only lost words about the subject, by kind."""
     remarks: tuple[str, ...] = ()
-    """Where the bytes stay, and until when; empty if they are in no file of the store."""
+    """Where deleted bytes stay, and until when; empty if no file of the store has them."""
     counts: dict[str, int] = field(default_factory=dict)
     """The number of records, by kind."""
 
@@ -117,7 +117,7 @@ def make_order(
     now: AwareDatetime,
     retell: bool,
 ) -> Removal:
-    """Return the order to remove these records; the same ones at the same time are one order."""
+    """Return the order to delete these records. Its id depends on user, records and time."""
     id = derive_id("removal", user_id, now.isoformat(), *sorted(trace.id for trace in traces))
     return Removal(
         id=id,
@@ -132,7 +132,7 @@ def make_order(
 
 
 def receipt(order: Removal) -> LedgerEntry:
-    """Return the ledger entry that lists the removed records, without their words."""
+    """Return the ledger entry that lists the deleted records, without their words."""
     details = {"removed": _plain(order.whole), "rewritten": _plain(order.cut)}
     id = derive_id("receipt", order.id)
     return LedgerEntry(
@@ -151,7 +151,7 @@ def receipt(order: Removal) -> LedgerEntry:
 
 
 def forgotten(order: Removal, remarks: Sequence[str]) -> Forgotten:
-    """Return the receipt of an order that is carried out."""
+    """Return the receipt of a completed order."""
     counts: dict[str, int] = {}
     for ids in (order.whole, order.cut):
         for kind, listed in ids.items():
@@ -163,7 +163,7 @@ def forgotten(order: Removal, remarks: Sequence[str]) -> Forgotten:
 
 
 def order_point(order: Removal) -> Point:
-    """Return the point of an order that is not carried out yet."""
+    """Return the point of an open order."""
     derived = {"type": "removal", "applied": False}
     return Point(order.id, {**order.model_dump(mode="json"), **derived})
 
@@ -189,13 +189,13 @@ _READERS: Mapping[str, Callable[[Point], Any]] = {
     "session": to_session,
     "segment": to_segment,
 }
-"""The reader of each type of journal record that is decoded."""
+"""The function that reads each type of journal record."""
 
 
 class Removals:
-    """The orders in a store, and how they are carried out.
+    """The orders in a store, with the methods that carry them out.
 
-    Callers see to it that nothing else changes the user's records meanwhile.
+    Callers must ensure that no other task changes the user's records meanwhile.
     """
 
     def __init__(self, memories: Collection, journal: Journal, embedder: "Embedder") -> None:
@@ -207,7 +207,7 @@ class Removals:
     async def trace(
         self, user_id: str, topic: str, near: Mapping[str, str], called: Sequence[str] = ()
     ) -> list[Trace]:
-        """Return the records about a topic, and about these memories, each with the reason.
+        """Return the records about a topic and about these memories, each with the reason.
 
         `called` are the names of the user and the persona.
         """
@@ -237,14 +237,14 @@ class Removals:
         )
 
     async def begin(self, order: Removal) -> None:
-        """Write an order durably; from then on it is carried out, even after a crash."""
+        """Write an order durably. After this it will be carried out, even after a crash."""
         await self._journal.collection.put([order_point(order)])
         await self._journal.collection.flush()
 
     async def subject(
         self, user_id: str, topic: str, traces: Sequence[Trace], called: Sequence[str] = ()
     ) -> Subject:
-        """Return the words by which the records to remove are recognised."""
+        """Return the words that identify the records to delete."""
         mine = Filter((Is("user_id", user_id),))
         every = await read_matching(self._memories, mine, to_memory)
         ids = {trace.id for trace in traces if trace.whole}
@@ -253,13 +253,13 @@ class Removals:
         return subject.model_copy(update={"contents": (*subject.contents, *doubtful)})
 
     async def waiting(self, user_id: str | None = None) -> list[Removal]:
-        """Return the orders that are not carried out."""
+        """Return the open orders."""
         must = (Is("type", "removal"), Is("applied", False), *user_conditions(user_id))
         found = await read_all(self._journal.collection, Filter(must))
         return read_each(found, partial(read, model=Removal))
 
     async def carry_out(self, order: Removal) -> None:
-        """Remove the records of an order and cut the others. Idempotent."""
+        """Delete the records of an order, and cut words from the others. Idempotent."""
         reader = SubjectFinder(order.subject)
         gone = order.ids("memory", "episode", "portrait")
         await self._empty(order, reader, gone)
@@ -272,7 +272,7 @@ class Removals:
         self._embedder.forget_texts()
 
     async def sweep(self, order: Removal) -> None:
-        """Remove the texts that a model has rewritten, and cut the new texts if they tell of it."""
+        """Delete old versions of rewritten texts; cut the subject from the new texts."""
         reader = SubjectFinder(order.subject)
         held = await self.holdings(order.user_id)
         cut = order.cut_ids("episode", "portrait")
@@ -288,9 +288,9 @@ class Removals:
         await self._memories.delete(over)
 
     async def close(self, order: Removal) -> Removal:
-        """Write the receipt; then the order has no words any more. Returns it as it is now."""
+        """Write the receipt, and remove the words from the order; return the changed order."""
         entry = receipt(order)
-        if not await self._journal.get_entries([entry.id]):  # else its writer died before it ended
+        if not await self._journal.get_entries([entry.id]):  # else an earlier try wrote it
             await self._journal.write([entry])
         await self._journal.settle([entry])
         bare = order.model_copy(update={"stage": Stage.FILES, "subject": Subject()})
@@ -298,11 +298,11 @@ class Removals:
         return bare
 
     async def end(self, order: Removal) -> None:
-        """Drop an order whose bytes are gone as well."""
+        """Delete an order when the bytes of its records are gone too."""
         await self._journal.collection.delete([order.id])
 
     async def _empty(self, order: Removal, reader: SubjectFinder, gone: Sequence[str]) -> None:
-        """Erase the words of the listed ledger entries, and of entries on removed memories."""
+        """Erase the words of the order's ledger entries, and of entries about deleted memories."""
         named = {one.id: one for one in await self._journal.get_entries(_entries_of(order))}
         for memory_id in gone:
             found = await self._journal.entries(order.user_id, memory_id=memory_id)
@@ -317,7 +317,7 @@ class Removals:
                 await self._cut(one, reader)
 
     async def _cut(self, memory: Memory, reader: SubjectFinder) -> None:
-        """Cut a memory; delete it if nothing is left of it."""
+        """Cut the subject from a memory; delete the memory if no text is left."""
         left = reader.cut_memory(memory)
         if left == memory:
             return
@@ -330,14 +330,14 @@ class Removals:
     async def _embedded(self, memory: Memory) -> Point:
         try:
             return embedded_point(memory, await self._embedder.embed_each(memory.embedded))
-        except EmbedderError as error:  # the words must go, and it is found by those that stay
+        except EmbedderError as error:  # the words must go; the other words find it
             logger.warning("what is left of a memory is found by its words alone: {}", error)
             bare = to_point(memory, ())
             words = encode_document("\n".join(memory.cues)) if memory.cues else None
             return Point(bare.id, bare.payload, None, bare.lexical, cue_words=words)
 
     async def _cut_others(self, order: Removal, reader: SubjectFinder) -> None:
-        """Cut the fields of records of other types, and the reasons kept with turns."""
+        """Cut the fields of records of other types, and the reasons stored with turns."""
         kinds = sorted(set(order.cut) - _TAKEN_APART)
         for point in await self._journal.collection.get(order.cut_ids(*kinds)):
             left = {key: reader.cut_any(one) for key, one in content_of(point).items()}
@@ -363,7 +363,7 @@ def _made(entry: LedgerEntry) -> list[Memory]:
 
 
 def _emptied(entry: LedgerEntry, reader: SubjectFinder, gone: Sequence[str]) -> LedgerEntry:
-    """Return an entry without its words, and without the changes that tell of the subject."""
+    """Return an entry without its words, and without changes that mention the subject."""
     told = [
         change.after.id
         for change in entry.changes

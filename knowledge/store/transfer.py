@@ -1,9 +1,9 @@
-"""Records from elsewhere: an export is imported, or a whole store is copied to another place.
+"""Import of an export, and copy of a whole store to another place.
 
-An import writes the records that are not there yet, and overwrites none: importing twice is
-importing once, and an import that was interrupted goes on where it was. A copy is made to an empty
-place, for another embedder, policy or path. It only reads the old store, so an interrupted copy can
-be deleted and made again.
+An import writes missing records and overwrites no records: a second import of a file changes
+nothing, and after an interruption the same import continues. A copy goes to an empty place, for
+another embedder, policy or path. It only reads the old store, so an interrupted copy can be deleted
+and started again.
 """
 
 import asyncio
@@ -37,47 +37,47 @@ from souffleur.knowledge.store.upgrade import Progress, no_progress
 from souffleur.knowledge.turn import TurnState
 
 RECORDS_AT_ONCE = 64
-"""Number of records that are read at once, and whose texts are embedded in one request."""
+"""Number of records per read, and per request to the embedder."""
 DIFFERS = "another version is there"
-"""Why a record is skipped if the store has it with other contents."""
+"""The reason to skip a record that the store has with other contents."""
 
 
 class Imported(Frozen):
-    """What an import wrote, or in a dry run would write."""
+    """The result of an import; after a dry run, the result it would have."""
 
     source: str
-    """What the file is: souffleur, mem0, …"""
+    """The origin of the file: souffleur, mem0, …"""
     dry_run: bool = False
-    """Whether nothing was written."""
+    """Whether the import was a dry run, which writes nothing."""
     new: dict[str, int]
-    """The number of records that were written, by kind: memory, turn, entry, …"""
+    """The number of written records, by kind: memory, turn, entry, …"""
     known: dict[str, int] = Field(default_factory=dict)
-    """The number of records that were there already, by kind."""
+    """The number of records that the store already had, by kind."""
     skipped: dict[str, int] = Field(default_factory=dict)
-    """The number of records that were not written, by kind and reason."""
+    """The number of skipped records, by kind and reason."""
     unread: tuple[str, ...] = ()
-    """The parts that could not be read, each with its name and the reason; the first thousand."""
+    """The first thousand unreadable parts of the file, each with its name and the reason."""
     calls: int = 0
-    """About how often a model is asked about the new records."""
+    """Estimated number of model calls for the new records."""
     input_tokens: int = 0
-    """About the tokens of the prompts of these calls, for chats."""
+    """Estimated number of prompt tokens of these calls, for chats."""
     output_tokens: int = 0
-    """About the tokens of their answers, for chats."""
+    """Estimated number of answer tokens of these calls, for chats."""
     dollars: float = 0.0
-    """About what they cost, by `price_in` and `price_out`; 0 if these are not set."""
+    """Estimated cost of these calls by `price_in` and `price_out`; 0 if these are not set."""
     days: int = 0
-    """About how many days' budgets they need; 0 if none is set."""
+    """Estimated number of daily budgets for these calls; 0 without a budget."""
 
 
 @dataclass
 class _Tally:
-    """The numbers of records of an import."""
+    """The numbers of records in an import."""
 
     new: Counter[str] = field(default_factory=Counter)
     known: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     waiting: Counter[str] = field(default_factory=Counter)
-    """New turns that wait to be judged, by user."""
+    """The number of new turns that wait to be judged, by user."""
 
 
 async def import_export(
@@ -88,12 +88,12 @@ async def import_export(
     dry_run: bool = False,
     wake: Callable[[str], None] = lambda user_id: None,
 ) -> Imported:
-    """Write the records of an export that the store does not have; check the whole file first.
+    """Write the records of an export that the store lacks, after a check of the whole file.
 
-    With `user_id`, a file with records of other users is refused; `None` means everybody. `wake` is
-    called with each user whose turns wait to be judged. Raises FileError, NotFoundError,
-    StoreMismatchError, StoreError, EmbedderError; the records that were written by then stay, and
-    the same import goes on from there.
+    With `user_id`, a file with records of other users is refused; `None` allows all users. `wake`
+    is called for each user with new turns to judge. Raises FileError, NotFoundError,
+    StoreMismatchError, StoreError, EmbedderError. After an error, the written records stay, and the
+    same import can continue.
     """
     found = await asyncio.to_thread(survey, file)
     if user_id is not None and (others := found.users.keys() - {user_id}):
@@ -129,7 +129,7 @@ async def import_export(
 async def _find_new(
     knowledge: KnowledgeBase, collection: str, points: Sequence[Point], tally: _Tally
 ) -> list[Point]:
-    """Return the records that the store does not have; count all of them."""
+    """Return the records that the store lacks; count all records in `tally`."""
     both = {one.schema.name: one for one in (knowledge.memories, knowledge.journal.collection)}
     stored = {one.id: one for one in await both[collection].get([one.id for one in points])}
     for point in points:

@@ -1,4 +1,4 @@
-"""Recording a turn: the session that it joins, and the segments that leave the window."""
+"""The steps to record a turn: its session, the session's window, and segments that leave it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,31 +19,31 @@ from souffleur.knowledge.store.reading import read_each
 from souffleur.knowledge.turn import Turn, digest_of
 
 NewSession = Callable[[Turn], Session]
-"""Returns a new session for a turn."""
+"""A function that returns a new session for a turn."""
 SessionChange = Callable[[Session], tuple[Session, list[Segment]] | None]
-"""Returns the changed session and the segments that leave it; `None` if nothing changes."""
+"""A function that returns the changed session and the segments that leave it, or `None`."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A turn that is to be recorded, with the turn and the session that are stored."""
+    """A turn to record, with the stored turn and session."""
 
     turn: Turn
-    """The turn with its digest and sphere."""
+    """The turn to record, with its digest and sphere."""
     old: Turn | None
-    """The turn as it is stored."""
+    """The stored turn; `None` if it is not stored."""
     session: Session | None
     unwanted: bool = False
-    """Whether its user wants no turn to be stored, or it empties a turn that was never stored."""
+    """Whether the user forbids storing turns, or the turn is empty and was never stored."""
 
     @property
     def session_id(self) -> str:
-        """The id of the point of the session."""
+        """The id of the session's point."""
         return session_point_id(self.turn.user_id, self.turn.session_id, self.turn.sphere)
 
     @property
     def is_known(self) -> bool:
-        """Whether the turn is stored in these words."""
+        """Whether the turn is stored with the same words."""
         return self.old is not None and self.old.digest == self.turn.digest
 
     @property
@@ -54,7 +54,7 @@ class Scene:
 
 
 def new_session(collection: Collection, turn: Turn) -> Session:
-    """Return a new session for a turn; segment numbers continue after those of an earlier one."""
+    """Return a new session for a turn. Its segments are numbered after stored segments."""
     id = session_point_id(turn.user_id, turn.session_id, turn.sphere)
     left = 0
     while collection.get_now([segment_id(id, left)]):
@@ -71,14 +71,14 @@ def new_session(collection: Collection, turn: Turn) -> Session:
 
 
 def ids_around(turn: Turn) -> list[str]:
-    """Return the ids of the points that are read before a turn is recorded."""
+    """Return the ids of the points to read before recording a turn."""
     spheres = (COMMON, own_sphere(turn.agent_id))
     sessions = [session_point_id(turn.user_id, turn.session_id, sphere) for sphere in spheres]
     return [turn.id, persona_id(turn.agent_id), preferences_id(turn.user_id), *sessions]
 
 
 def scene_of(turn: Turn, found: Mapping[str, Point]) -> Scene:
-    """Return the scene of a turn from the points that were found."""
+    """Return the scene of a turn, from the points found for `ids_around`."""
     card = persona_id(turn.agent_id)
     old = to_turn(found[turn.id]) if turn.id in found else None
     current = to_persona(found[card]).sphere if card in found else COMMON
@@ -109,6 +109,6 @@ def recorded(
 
 
 def entered(session: Session, turn: Turn, rule: WindowRule) -> tuple[Session, list[Segment]]:
-    """Return the session with a turn in its window, and the segments that leave it."""
+    """Return the session with a turn in its window, and the segments that leave the window."""
     session = session.model_copy(update={"agent_id": turn.agent_id})
     return append_turn(session, turn.window_entry, rule)

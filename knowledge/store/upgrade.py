@@ -1,8 +1,7 @@
 """The schema of a store, and upgrades in place: to this version's schema, or to another embedder.
 
-Another embedder takes over when the store is opened for it (see `opening.take_over`): its vectors
-are dropped, and `fill` makes new ones while the store is used. Until then memories are found by
-their words alone.
+When a store is opened with another embedder, `opening.take_over` drops its vectors, and `fill`
+creates new vectors while the store is used. Until then, memories are found only by their words.
 """
 
 import asyncio
@@ -18,16 +17,16 @@ from souffleur.knowledge.store.labels import lookup_fields
 from souffleur.knowledge.store.ledger import Journal
 
 SCHEMA = 5
-"""The schema that this version writes."""
+"""The version of the schema that this program writes."""
 OLDEST = 4
-"""The oldest schema that this version reads: its records have no `labels`."""
+"""The oldest version of the schema that this program reads. Its records have no `labels`."""
 REEMBEDDING = "reembedding"
-"""Key in the store's metadata: which embedder takes over, and how far it came."""
+"""The metadata key with the name and the progress of a new embedder."""
 EMBEDDED_AT_ONCE = 64
-"""Number of memories whose texts are embedded at once."""
+"""Number of memories per embedding step."""
 
 Progress = Callable[[int, int], None]
-"""Is called with the number of records that are done, and the total."""
+"""A function that is called with the number of finished records and the total."""
 
 
 def no_progress(done: int, total: int) -> None:
@@ -35,7 +34,7 @@ def no_progress(done: int, total: int) -> None:
 
 
 def check_schema(schema: object, where: object) -> None:
-    """Raise StoreMismatchError unless this version reads that schema.
+    """Raise StoreMismatchError unless this program reads the schema.
 
     >>> check_schema(OLDEST, "/data")
     >>> check_schema(99, "/data")
@@ -56,10 +55,10 @@ def check_schema(schema: object, where: object) -> None:
 
 
 async def bring_up(memories: Collection, journal: Journal) -> int:
-    """Bring a store up to this schema; return the number of records that were changed.
+    """Upgrade a store to the current schema; return the number of changed records.
 
-    Filters find no record without its labels, so this is done before the store is used. May be
-    killed at any moment, and done again. Raises StoreError.
+    The upgrade runs before the store is used, as filters find no records without labels. The
+    process may be killed at any moment, and the call repeated. Raises StoreError.
     """
     changed = 0
     for collection in (memories, journal.collection):
@@ -81,10 +80,10 @@ async def fill(
     *,
     progress: Progress = no_progress,
 ) -> int:
-    """Embed the memories that lack vectors since the embedder was changed; return their number.
+    """Embed all memories again after a change of the embedder; return their number.
 
-    The store may be used meanwhile. May be cancelled or killed at any moment, and done again.
-    Raises EmbedderError, StoreError.
+    The store may be used meanwhile. The call may be cancelled or killed at any moment, and
+    repeated. Raises EmbedderError, StoreError.
     """
     begun = (await journal.meta() or {}).get(REEMBEDDING) or {}
     if begun.get("to") != embedder.name:
@@ -105,7 +104,7 @@ async def fill(
 
 
 async def queue_turns(journal: Collection) -> None:
-    """Have the turns wait to be embedded again, as new turns do."""
+    """Mark all embedded turns as not embedded, so that they are embedded again like new turns."""
     embedded = Filter((Is("type", "turn"), Is("embedded", True)))
     points = [point.id async for page in read_pages(journal, embedded) for point in page]
     for start in range(0, len(points), EMBEDDED_AT_ONCE):
@@ -116,5 +115,5 @@ async def _embed(memories: Collection, page: Sequence[Point], embedder: Embedder
     texts = (text for memory in to_memories(page) for text in memory.embedded)
     vectors = await embedder.embed_each(texts)
     for memory in to_memories(await memories.get([point.id for point in page])):
-        if all(text in vectors for text in memory.embedded):  # else it was just written anew
+        if all(text in vectors for text in memory.embedded):  # else the memory has just changed
             await memories.replace(embedded_point(memory, vectors), revision=memory.revision)

@@ -345,7 +345,7 @@ class CachedCollection:
         return Filter(must, must_not), Filter(usual, seldom)
 
     def _probes(self, queries: Sequence[Search | Listing]) -> dict[str, Search]:
-        """Return a query by cues for each user for whom the memo does not know about cues."""
+        """Return queries by user that find out which users have cues; skips users in the memo."""
         probes: dict[str, Search] = {}
         for query in queries:
             if isinstance(query, Listing) or isinstance(query.vector, Sparse):

@@ -390,7 +390,7 @@ class Memo:
         """Return the `LASTING` fields of each written point; `None` if any are unknown."""
         found = []
         with self._alone:
-            if not set(LASTING).isdisjoint(fields):  # a draft becomes an entry
+            if not set(LASTING).isdisjoint(fields):  # for example, a draft becomes an entry
                 for id in ids:
                     self._put.pop(id, None)
                 return None

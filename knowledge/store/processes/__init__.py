@@ -1,1 +1,1 @@
-"""What several processes at one store agree on: the order of turns, and who judges whom."""
+"""Coordination of several processes at a store: the order of turns, and the leases of users."""

@@ -1,4 +1,4 @@
-"""Writing to a store that only this process writes: what it remembers is what is stored."""
+"""Writing to a store without other writing processes, so cached values are always current."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -31,11 +31,11 @@ from souffleur.knowledge.turn import Turn
 T = TypeVar("T")
 
 MOST_SETTLED = 10_000
-"""Number of users of whom it is remembered that every verdict is applied."""
+"""Maximum number of cached users for whom every verdict is applied."""
 
 
 class Alone:
-    """Writes turns, sessions and verdicts, and numbers them itself; see `Journal`."""
+    """The writer of turns, sessions and verdicts for a single process; see `Journal`."""
 
     def __init__(
         self,
@@ -48,12 +48,12 @@ class Alone:
         self._lock = lock
         self._seq = itertools.count(last_seq + 1)
         self._settled: set[str] = set()
-        """Users of whom every verdict is applied."""
+        """Users for whom every verdict is applied."""
         self._begun: dict[str, list[str]] = {}
-        """Entries of the verdict that is being applied, of users who were settled before."""
+        """The entries of the verdict in progress, by user, for users who were settled before."""
 
     def record(self, turn: Turn, rule: WindowRule) -> Turn | None:
-        """Write a turn, its window and the segments that leave it in one record of the log."""
+        """Write a turn, its window and the segments that leave it as a single log record."""
         with self._lock():
             found = {point.id: point for point in self.collection.get_now(ids_around(turn))}
             scene = scene_of(turn, found)
@@ -66,7 +66,7 @@ class Alone:
             return kept
 
     def change_session(self, id: str, change: SessionChange) -> Session | None:
-        """Write what `change` makes of a session; return it, or `None` if it makes nothing."""
+        """Write the session that `change` returns and return it; `None` without a change."""
         with self._lock():
             found = self.collection.get_now([id])
             changed = change(to_session(found[0])) if found else None
@@ -77,20 +77,20 @@ class Alone:
             return session
 
     async def in_order(self, user_id: str, turns: Sequence[Turn]) -> list[Turn]:
-        """Return the turns as they are: their numbers are their order."""
+        """Return the turns unchanged: they are already in the order of their numbers."""
         return list(turns)
 
     async def raise_numbers(self, user_id: str, *, turn: int, entry: int) -> None:
-        """Give what comes of anybody numbers above `turn` and `entry`."""
+        """Raise the numbers of all users: the next turns and entries get numbers above these."""
         with self._lock():
             self._seq = itertools.count(max(next(self._seq), turn + 1, entry + 1))
 
     async def call(self, work: Callable[[], T]) -> T:
-        """Call work at once: the engine is in this process."""
+        """Run `work` without a thread, as the engine is in this process."""
         return work()
 
     async def write(self, entries: Sequence[LedgerEntry]) -> None:
-        """Write the entries of a verdict in one record of the log."""
+        """Write the entries of a verdict as a single log record."""
         for user_id in self._settled & {entry.user_id for entry in entries}:
             self._settled.discard(user_id)
             self._begun[user_id] = [entry.id for entry in entries]
@@ -99,13 +99,13 @@ class Alone:
         )
 
     async def note_applied(self, entries: Sequence[LedgerEntry]) -> None:
-        """Remember that every verdict of the user is applied, if it was so before this one."""
+        """Note that every verdict of the user is applied, if this was true before this verdict."""
         for user_id in {entry.user_id for entry in entries}:
             if self._begun.pop(user_id, None) == [entry.id for entry in entries]:
                 self._settled.add(user_id)
 
     async def unsettled(self, user_id: str | None) -> list[list[LedgerEntry]]:
-        """Return the verdicts that are not fully applied; delete those that are not whole."""
+        """Return the verdicts that are not fully applied; delete incomplete verdicts."""
         if user_id in self._settled:
             return []
         unapplied = (Is("type", "entry"), Is("applied", False), *user_conditions(user_id))
@@ -129,12 +129,12 @@ class Alone:
         return whole
 
     def read_anew(self) -> None:
-        """Drop what is remembered of verdicts that are applied."""
+        """Drop the cache of applied verdicts."""
         self._settled.clear()
         self._begun.clear()
 
     async def _is_whole(self, verdict_id: str, unapplied: Sequence[LedgerEntry]) -> bool:
-        """Return whether all entries of a verdict are there, applied or not."""
+        """Return whether all entries of a verdict are stored, applied or not."""
         of = unapplied[0].of
         if len(unapplied) == of:
             return True

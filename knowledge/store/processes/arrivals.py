@@ -1,8 +1,8 @@
-"""Arrivals: the numbers that a user's turns have by the order in which they reached the store.
+"""Arrivals: the numbers of a user's turns, in the order of their arrival at the store.
 
-On a store of several processes, one record per user has the last number and the latest turns. Only
-the revision that was read is overwritten, so of two turns that arrive at once each has a number of
-its own. A turn counts from the moment it is listed.
+On a store of several processes, a record per user has the last number and the latest turns. A write
+succeeds only if the stored revision is the revision that was read, so two turns that arrive at once
+get different numbers. A turn counts from the moment it is listed.
 """
 
 from typing import ClassVar
@@ -13,7 +13,7 @@ from souffleur.knowledge.store.engine.collection import Point
 from souffleur.knowledge.turn import Turn
 
 MAX_LISTED = 64
-"""Number of turns that are listed; older ones have been listed for certain."""
+"""Maximum number of listed turns. Turns older than the list are known to have been listed."""
 
 
 class Arrival(Frozen):
@@ -22,11 +22,11 @@ class Arrival(Frozen):
     id: str
     seq: int
     digest: str
-    """The hash of its words: of two replies that replace one at once, one is listed."""
+    """The hash of the turn's words. If two writers replace a reply at once, it shows which won."""
 
 
 class Arrivals(Frozen):
-    """The latest turns of a user, in order."""
+    """The list of the latest turns of a user, in order."""
 
     type: ClassVar = "arrivals"
 
@@ -34,34 +34,34 @@ class Arrivals(Frozen):
     seq: int = 0
     """The number of the latest turn."""
     settled: int = 0
-    """Turns up to this number are listed no more."""
+    """The highest number of a turn that has left the list."""
     listed: tuple[Arrival, ...] = ()
-    """The latest turns, by their numbers."""
+    """The latest turns, sorted by number."""
     revision: int = 0
 
     @property
     def id(self) -> str:
-        """The id of its point."""
+        """The id of the record's point."""
         return derive_id(self.type, self.user_id)
 
     def find(self, turn_id: str) -> Arrival | None:
-        """Return the arrival of a turn, if it is listed."""
+        """Return the arrival of a turn; `None` if it is not listed."""
         return next((one for one in self.listed if one.id == turn_id), None)
 
     def has(self, turn: Turn) -> bool:
-        """Return whether a turn, in these words, has arrived."""
+        """Return whether a turn has arrived with the same words."""
         if 0 < turn.seq <= self.settled:
             return True
         found = self.find(turn.id)
         return found is not None and found.digest == turn.digest
 
     def number(self, turn: Turn) -> int:
-        """Return the number of a turn, which is that of the list."""
+        """Return the number of a turn: the number in the list, or else the turn's own number."""
         found = self.find(turn.id)
         return found.seq if found else turn.seq
 
     def after(self, arrival: Arrival) -> "Arrivals":
-        """Return the list with a turn that arrives, or whose words are replaced.
+        """Return the list with a new turn, or with the new words of a listed turn.
 
         >>> arrivals = Arrivals(user_id="ann")
         >>> for seq in range(1, 66):
@@ -83,7 +83,7 @@ class Arrivals(Frozen):
         return self.model_copy(update=new)
 
     def raised(self, seq: int) -> "Arrivals | None":
-        """Return the list with all turns up to a number settled; `None` if they are.
+        """Return the list with `settled` raised to a number; `None` if it is already that high.
 
         >>> Arrivals(user_id="ann", seq=9).raised(7).settled, Arrivals(user_id="ann").raised(0)
         (7, None)

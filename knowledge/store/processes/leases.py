@@ -1,7 +1,8 @@
-"""The lease of a user: which process judges, until when, and which verdicts it has decided on.
+"""The lease of a user: the process that judges the user, the end time, and the open verdicts.
 
-Each taker has a higher fence. A verdict of a judge holds by one write to the lease, which fails if
-somebody else has taken it: a process that was paused for longer than its lease changes nothing.
+Each new holder has a higher fence number. A verdict becomes valid by a write to the lease. The
+write fails if another process has taken the lease, so a process that was paused for longer than its
+lease changes nothing.
 """
 
 import asyncio
@@ -23,49 +24,49 @@ from souffleur.knowledge.store.engine.collection import Collection, Filter, Is, 
 from souffleur.knowledge.store.reading import read, read_each
 
 CLOCK_ERROR = timedelta(days=1)
-"""A lease that is this much longer than any was written by a wrong clock, and is free."""
+"""A lease that exceeds the maximum duration by more than this is from a wrong clock, and free."""
 
 
 class OpenVerdict(Frozen):
-    """A verdict that is decided on, and may not be carried out yet."""
+    """A valid verdict that may not be applied yet."""
 
     id: str
     seq: int
-    """The number that its entries have in the ledger."""
+    """The number of the verdict's entries in the ledger."""
 
 
 class UserLease(Frozen):
-    """Who may judge a user's turns."""
+    """The lease to judge the turns of a user."""
 
     type: ClassVar = "user lease"
 
     user_id: str
     holder: str = ""
-    """The id of the holder; empty if it is free."""
+    """The id of the holder; empty if the lease is free."""
     fence: int = 0
-    """How often it was taken."""
+    """The fence number: how often the lease was taken."""
     until: AwareDatetime | None = None
     taken_over: bool = False
-    """Whether it was taken from a process that did not release it."""
+    """Whether the lease was taken from a process that had not released it."""
     seq: int = 0
     """The number of the latest verdict."""
     open: tuple[OpenVerdict, ...] = ()
-    """Verdicts that are decided on, and not known to be carried out."""
+    """The valid verdicts that may not be applied yet."""
     revision: int = 0
 
     @property
     def id(self) -> str:
-        """The id of its point."""
+        """The id of the lease's point."""
         return derive_id(self.type, self.user_id)
 
     def is_held(self, now: datetime, period: timedelta) -> bool:
-        """Return whether somebody holds it now; `period` is that of the leases."""
+        """Return whether a process holds the lease now; `period` is the duration of leases."""
         if not self.holder or self.until is None:
             return False
         return now < self.until <= now + period + CLOCK_ERROR
 
     def taken(self, holder: str, now: datetime, period: timedelta) -> "UserLease | None":
-        """Return the lease as `holder` takes it; `None` if another holds it.
+        """Return the lease taken by `holder`; `None` if another process holds it.
 
         >>> noon, second = datetime(2026, 1, 3, 12, tzinfo=UTC), timedelta(seconds=1)
         >>> lease = UserLease(user_id="ann").taken("a", noon, 30 * second)
@@ -79,13 +80,13 @@ class UserLease(Frozen):
         return self.model_copy(update={**new, "taken_over": bool(self.holder)})
 
     def renewed(self, fence: int, now: datetime, period: timedelta) -> "UserLease | None":
-        """Return the lease until a period from now; `None` if another has taken it."""
+        """Return the lease renewed for a period from now; `None` if another has taken it."""
         if self.fence != fence or not self.holder:
             return None
         return self.model_copy(update={"until": now.astimezone(UTC) + period})
 
     def released(self, fence: int) -> "UserLease | None":
-        """Return the free lease; `None` if another has taken it."""
+        """Return the lease as free; `None` if another process has taken it."""
         if self.fence != fence or not self.holder:
             return None
         return self.model_copy(update={"holder": "", "until": None})
@@ -93,29 +94,29 @@ class UserLease(Frozen):
 
 @dataclass(frozen=True)
 class Fence:
-    """The user for whom a task works, and the number of the lease under which it does."""
+    """The user that a task judges, and the fence number of the task's lease."""
 
     user_id: str
     number: int
     lost: Callable[[], object]
-    """Called when another process turns out to have taken the lease: ends the work."""
+    """A function that ends the work. It is called if another process has taken the lease."""
 
 
 working_under: ContextVar[Fence | None] = ContextVar("working_under", default=None)
-"""The fence of the running task; what a user or host does by hand has none."""
+"""The fence of the running task; `None` for direct actions of a user or host."""
 
 
 def fence_of(user_id: str) -> Fence | None:
-    """Return the fence under which the running task judges a user, if it does."""
+    """Return the fence of the running task if it judges this user, else `None`."""
     fence = working_under.get()
     return fence if fence and fence.user_id == user_id else None
 
 
 def lease_point(lease: UserLease, by: str, *, first_seq: int = 0) -> Point:
-    """Return the point of a lease, written by the write `by`; open verdicts make it unapplied.
+    """Return the point of a lease; `by` is the id of the write. Open verdicts make it unapplied.
 
-    A free lease under which nothing was decided, no number after the first one, names nobody: its
-    user may have been erased.
+    A free lease without verdicts (no number above `first_seq`) has no user id, as its user may have
+    been erased.
     """
     derived = {"type": lease.type, "written_by": by, "applied": not lease.open}
     named = {} if lease.holder or lease.seq > first_seq or lease.open else {"user_id": ""}
@@ -123,39 +124,39 @@ def lease_point(lease: UserLease, by: str, *, first_seq: int = 0) -> Point:
 
 
 MAX_ATTEMPTS = 50
-"""Maximum attempts at a write that other processes get ahead of, before it raises StoreError."""
+"""Maximum attempts at a write that conflicts with other processes; then it raises StoreError."""
 
 Change = Callable[[UserLease], UserLease | None]
 
 
 class UserLeases:
-    """The leases in a journal's collection."""
+    """The leases of all users, in a journal's collection."""
 
     def __init__(self, collection: Collection, *, first_seq: int) -> None:
-        """`first_seq` is the highest number in the store, from before users had leases."""
+        """Start numbers after `first_seq`, the highest number in the store, for new leases."""
         self._collection = collection
         self._first_seq = first_seq
         self._done: dict[str, set[str]] = {}
-        """Verdicts that this process knows to be carried out, by user, until the lease says so."""
+        """Applied verdicts of this process, by user, that the lease still lists as open."""
 
     async def read(self, user_id: str) -> UserLease:
-        """Return the lease of a user; a free one if there is none."""
+        """Return the lease of a user, or a free lease."""
         free = UserLease(user_id=user_id, seq=self._first_seq)
         found = await self._collection.get([free.id])
         return read(found[0], UserLease).model_copy(update={"user_id": user_id}) if found else free
 
     async def with_open_verdicts(self) -> list[UserLease]:
-        """Return the leases of all users with verdicts that may not be carried out."""
+        """Return the leases of all users with open verdicts."""
         wanted = Filter((Is("type", UserLease.type), Is("applied", False)))
         return read_each(await read_all(self._collection, wanted), partial(read, model=UserLease))
 
     async def change(
         self, user_id: str, change: Change, *, known: UserLease | None = None
     ) -> UserLease | None:
-        """Write what `change` makes of the lease; return it, or `None` if it makes nothing.
+        """Write the lease that `change` returns and return it; `None` if `change` returns `None`.
 
-        Verdicts that are carried out leave it meanwhile. `known` saves a read if nobody has
-        written the lease since.
+        The write also removes applied verdicts from the lease. `known` is the lease from an earlier
+        read: it saves a read if no process has written the lease since.
         """
         for attempt in range(MAX_ATTEMPTS):
             lease = known if known and not attempt else await self.read(user_id)
@@ -180,11 +181,11 @@ class UserLeases:
     async def take(
         self, user_id: str, holder: str, now: datetime, period: timedelta
     ) -> UserLease | None:
-        """Take the lease; `None` if another holds it."""
+        """Take the lease and return it; `None` if another process holds it."""
         return await self.change(user_id, lambda lease: lease.taken(holder, now, period))
 
     async def raise_number(self, user_id: str, seq: int) -> None:
-        """Have the user's verdicts be numbered after `seq`."""
+        """Raise a user's number: the next verdicts get numbers above `seq`."""
 
         def raised(lease: UserLease) -> UserLease | None:
             return lease.model_copy(update={"seq": seq}) if lease.seq < seq else None
@@ -192,9 +193,10 @@ class UserLeases:
         await self.change(user_id, raised)
 
     async def commit(self, user_id: str, verdict_id: str) -> int:
-        """Decide on a verdict whose drafts are written; return its number in the ledger.
+        """Make a verdict with written drafts valid; return its number in the ledger.
 
-        Raises LeaseLostError if the running task judges the user and another has taken the lease.
+        Raises LeaseLostError if the running task judges the user and another process has taken the
+        lease.
         """
         fence = fence_of(user_id)
 
@@ -203,7 +205,7 @@ class UserLeases:
                 fence.lost()
                 raise LeaseLostError(f"another process judges {user_id!r} now")
             if any(one.id == verdict_id for one in lease.open):
-                return lease  # the write before was not recognised as ours
+                return lease  # an earlier write succeeded, but could not be identified
             seq = lease.seq + 1
             opened = (*lease.open, OpenVerdict(id=verdict_id, seq=seq))
             return lease.model_copy(update={"seq": seq, "open": opened})
@@ -213,9 +215,9 @@ class UserLeases:
         return next(one.seq for one in lease.open if one.id == verdict_id)
 
     async def note_done(self, user_id: str, verdict_id: str) -> None:
-        """Note that a verdict is carried out; the lease says so from its next write on.
+        """Note that a verdict is applied; the next write to the lease removes it from the lease.
 
-        That is now, unless the running task holds the lease and will write it anyway.
+        The lease is written now, unless the running task holds it and will write it later anyway.
         """
         self._done.setdefault(user_id, set()).add(verdict_id)
         if fence_of(user_id) is None:

@@ -31,25 +31,25 @@ from souffleur.knowledge.store.turns import (
 from souffleur.knowledge.turn import Turn
 
 MAX_ATTEMPTS = 100
-"""Maximum attempts at a write that other processes get ahead of, before it raises StoreError."""
+"""Maximum attempts at a write that conflicts with other processes; then it raises StoreError."""
 
 SEGMENTS_LOOKED_AT = 50
-"""Number of segments in which a turn is looked for that is no longer in its window."""
+"""Maximum number of segments to search for a turn that is no longer in its window."""
 
 
 class Recorder:
-    """Writes turns and sessions; every write fails if what it was made from has changed."""
+    """The writer of turns and sessions. A write fails if its source records have changed."""
 
     def __init__(self, collection: Collection, new_session: NewSession, *, first_seq: int) -> None:
-        """`first_seq` is the highest number of a turn where a user has no list of arrived turns."""
+        """Start numbers after `first_seq` for users without a list of arrivals."""
         self._collection = collection
         self._new_session = new_session
         self._first_seq = first_seq
 
     def record(self, turn: Turn, rule: WindowRule) -> Turn | None:
-        """Write a turn as `Journal.record` does; add a stored turn that the list of arrivals lacks.
+        """Write a turn like `Journal.record`; list a stored turn that the list of arrivals lacks.
 
-        The turn, its window and the list of the user's turns are one request.
+        The turn, its window and the list of arrivals are written in a single request.
         """
         tried = inside = False
         for _ in range(MAX_ATTEMPTS):
@@ -76,13 +76,13 @@ class Recorder:
         raise StoreError(f"a turn of {turn.user_id!r} could not be written: others were faster")
 
     def arrivals(self, user_id: str) -> Arrivals:
-        """Return the list of a user's turns."""
+        """Return the list of arrivals of a user, or a new list."""
         new = Arrivals(user_id=user_id, seq=self._first_seq, settled=self._first_seq)
         found = self._collection.get_now([new.id])
         return read(found[0], Arrivals) if found else new
 
     def raise_number(self, user_id: str, seq: int) -> None:
-        """Have turns up to a number count as arrived, and later ones be numbered after it."""
+        """Treat turns up to a number as arrived, and number later turns after it."""
         for _ in range(MAX_ATTEMPTS):
             arrivals = self.arrivals(user_id)
             new = arrivals.raised(seq)
@@ -94,7 +94,7 @@ class Recorder:
         raise StoreError(f"turns of {user_id!r} could not be numbered: others were faster")
 
     def in_order(self, user_id: str, turns: Sequence[Turn]) -> list[Turn]:
-        """Return turns by their numbers in the list; those that are not listed yet are listed."""
+        """Return turns sorted by their numbers in the list; add missing turns to the list."""
         arrivals = self.arrivals(user_id)
         if left := [turn for turn in turns if not arrivals.has(turn)]:
             for turn in left:
@@ -103,7 +103,7 @@ class Recorder:
         return sorted(turns, key=arrivals.number)
 
     def change_session(self, id: str, change: SessionChange) -> Session | None:
-        """Write what `change` makes of a session; return it, or `None` if it makes nothing."""
+        """Write the session that `change` returns and return it; `None` without a change."""
         for _ in range(MAX_ATTEMPTS):
             found = self._collection.get_now([id])
             changed = change(to_session(found[0])) if found else None
@@ -121,9 +121,9 @@ class Recorder:
         return scene_of(turn, found), read(found[new.id], Arrivals) if new.id in found else new
 
     def _was_inside(self, scene: Scene) -> bool:
-        """Return whether an attempt that was not listed has put the turn into its window.
+        """Return whether an earlier attempt has put an unlisted turn into its window.
 
-        It may have left that since, with one of the latest segments.
+        The turn may have left the window since, with one of the latest segments.
         """
         session = scene.session
         if session is None or scene.is_in_window:
@@ -136,7 +136,7 @@ class Recorder:
     def _write(
         self, scene: Scene, arrivals: Arrivals, rule: WindowRule, *, inside: bool
     ) -> tuple[Turn, Sequence[Segment], set[str]]:
-        """Try once; return the turn, what leaves its window, and which records were written."""
+        """Try a write; return the turn, the segments that leave, and the ids of written records."""
         kept, seq, session, segments = self._numbered(scene, arrivals, rule, inside=inside)
         arrival = Arrival(id=kept.id, seq=seq, digest=kept.digest)
         by, old = str(uuid4()), scene.session.revision if scene.session else 0
@@ -151,9 +151,9 @@ class Recorder:
     def _numbered(
         self, scene: Scene, arrivals: Arrivals, rule: WindowRule, *, inside: bool
     ) -> tuple[Turn, int, Session, list[Segment]]:
-        """Return the turn as it is to be kept, its number, its session, and what leaves that."""
+        """Return the turn to store, its number, its session, and the segments that leave it."""
         listed, following = arrivals.find(scene.turn.id), arrivals.seq + 1
-        if scene.old and scene.is_known and listed is None:  # written, and cut off before listed
+        if scene.old and scene.is_known and listed is None:  # written but never listed
             session = scene.session or self._new_session(scene.old)
             changed = None if inside else _with(scene.old, rule)(session)
             return (scene.old, following, *(changed or (session, [])))
@@ -163,7 +163,7 @@ class Recorder:
         return kept.model_copy(update={"seq": seq}), seq, session, segments
 
     def _renumber(self, turn: Turn) -> None:
-        """Write the number by which a turn is listed: it was written with one that another has."""
+        """Write the listed number of a turn, if it was stored with the number of another turn."""
         arrival = self.arrivals(turn.user_id).find(turn.id)
         if arrival and arrival.seq != turn.seq:
             self._collection.merge_now([turn.id], {"seq": arrival.seq})
@@ -177,20 +177,20 @@ class Recorder:
         return True
 
     def _write_segments(self, left: Sequence[Segment]) -> None:
-        """Write what has left a window, unless it is there; the window's record has it too."""
+        """Write missing segments that have left a window; the session's record has them too."""
         if left:
             self._collection.swap_now([segment_point(one) for one in left], {})
 
 
 def _stamped(session: Session, old: int, segments: Sequence[Segment], by: str) -> Point:
-    """Return the point of the next revision of a session, which holds what leaves it."""
+    """Return the point of the next revision of a session, with the segments that leave it."""
     stamp = {"revision": old + 1, "left": tuple(segments)}
     point = session_point(session.model_copy(update=stamp))
     return Point(point.id, {**point.payload, "written_by": by})
 
 
 def _with(turn: Turn, rule: WindowRule) -> SessionChange:
-    """Return what adds a turn to a session that another process has written meanwhile."""
+    """Return the change that adds a turn to a session after a write by another process."""
 
     def add(session: Session) -> tuple[Session, list[Segment]] | None:
         if turn.version and all(one.id != turn.id for one in session.window):

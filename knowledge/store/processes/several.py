@@ -1,10 +1,10 @@
 """Writing to a store to which several processes write at once.
 
-Turns are numbered by the list of their arrivals, see `recording`. A verdict holds from the moment
-the lease of its user names it, see `leases`. Before that its ledger entries are drafts, which are
-never read. A judge replaces drafts that a former holder of the lease left behind, and never those
-of a later holder. A writer without a lease goes on after a crash by writing the same entry again,
-such as the receipt of a removal.
+The list of arrivals numbers the turns, see `recording`. A verdict is valid when the lease of its
+user lists it, see `leases`. Before this, its ledger entries are drafts, which are never read as
+entries. A judge replaces drafts of former holders of the lease, but never drafts of later holders.
+A writer without a lease continues after a crash by writing the same entry again, for example the
+receipt of a removal.
 """
 
 import asyncio
@@ -37,11 +37,11 @@ T = TypeVar("T")
 
 DRAFT = "draft"
 ABANDONED = timedelta(minutes=10)
-"""Age of a draft that nobody will decide on any more."""
+"""Age from which a draft counts as abandoned."""
 
 
 class Several:
-    """Writes turns, sessions and verdicts, so that no process undoes the writes of another."""
+    """The writer of turns, sessions and verdicts that keeps the writes of other processes."""
 
     def __init__(self, collection: Collection, leases: UserLeases, *, last_seq: int) -> None:
         self.collection = collection
@@ -49,30 +49,30 @@ class Several:
         self._leases = leases
 
     def record(self, turn: Turn, rule: WindowRule) -> Turn | None:
-        """Write a turn, its window and the list of the user's turns in one request."""
+        """Write a turn, its window and the list of arrivals in a single request."""
         return self.recorder.record(turn, rule)
 
     def change_session(self, id: str, change: SessionChange) -> Session | None:
-        """Write what `change` makes of a session; return it, or `None` if it makes nothing."""
+        """Write the session that `change` returns and return it; `None` without a change."""
         return self.recorder.change_session(id, change)
 
     async def in_order(self, user_id: str, turns: Sequence[Turn]) -> list[Turn]:
-        """Return turns by their arrival; one that was cut off while it was recorded is listed."""
+        """Return turns in order of arrival; list turns from interrupted recordings first."""
         if not turns:
             return []
         return await self.call(lambda: self.recorder.in_order(user_id, turns))
 
     async def raise_numbers(self, user_id: str, *, turn: int, entry: int) -> None:
-        """Have turns up to `turn` count as arrived, and verdicts be numbered after `entry`."""
+        """Treat turns up to `turn` as arrived, and number verdicts after `entry`."""
         await self.call(lambda: self.recorder.raise_number(user_id, turn))
         await self._leases.raise_number(user_id, entry)
 
     async def call(self, work: Callable[[], T]) -> T:
-        """Call work in a thread, as a server takes long; a cancelled caller waits for its end."""
+        """Run `work` in a thread, as a server is slow. A cancelled caller waits for its end."""
         return await carry_through(asyncio.to_thread(work))
 
     async def write(self, entries: Sequence[LedgerEntry]) -> None:
-        """Write the entries of a verdict as drafts, have the lease name it, and number them."""
+        """Write the entries of a verdict as drafts, add the verdict to the lease, number them."""
         if not entries:
             return
         user_id, verdict_id = entries[0].user_id, entries[0].verdict_id
@@ -81,12 +81,12 @@ class Several:
         await self._promote(list(payloads), await self._leases.commit(user_id, verdict_id))
 
     async def note_applied(self, entries: Sequence[LedgerEntry]) -> None:
-        """Note in the lease that a verdict is carried out."""
+        """Note in the lease that a verdict is applied."""
         if entries:
             await self._leases.note_done(entries[0].user_id, entries[0].verdict_id)
 
     async def unsettled(self, user_id: str | None) -> list[list[LedgerEntry]]:
-        """Return the verdicts that leases name as not carried out, with their entries numbered."""
+        """Return the open verdicts of leases that are not fully applied; number their entries."""
         if user_id is None:
             leases = await self._leases.with_open_verdicts()
         else:
@@ -104,7 +104,7 @@ class Several:
         return whole
 
     def read_anew(self) -> None:
-        """Do nothing: nothing is remembered."""
+        """Do nothing, as this writer has no cache."""
 
     async def _promote(self, ids: Sequence[str], seq: int) -> None:
         await self.collection.merge_payload(ids, {"type": "entry", "seq": seq})
@@ -113,10 +113,10 @@ class Several:
 async def write_drafts(
     collection: Collection, user_id: str, payloads: dict[str, Payload], at: datetime
 ) -> None:
-    """Write the entries of one verdict, by their ids, as drafts; `at` is the verdict's time.
+    """Write the entries of a verdict as drafts; `at` is the verdict's time.
 
-    Raises LeaseLostError if another process judges the user, StoreError if another is writing the
-    same verdict.
+    `payloads` has the entries by id. Raises LeaseLostError if another process judges the user,
+    StoreError if another process is writing the same verdict.
     """
     fence = fence_of(user_id)
     number = fence.number if fence else 0
@@ -137,7 +137,7 @@ async def write_drafts(
 
 
 async def read_verdict(collection: Collection, verdict_id: str) -> list[Point]:
-    """Return the entries of a verdict that is decided on, by position, drafts or not."""
+    """Return the entries of a valid verdict, drafts too, sorted by position."""
     found = await read_all(collection, Filter((Is("verdict_id", verdict_id),)))
     entries = [point for point in found if point.payload.get("type") in (DRAFT, "entry")]
     entries.sort(key=_position)
@@ -147,7 +147,7 @@ async def read_verdict(collection: Collection, verdict_id: str) -> list[Point]:
 
 
 async def drop_drafts(collection: Collection, user_id: str, below: int) -> None:
-    """Delete the drafts of a user that former holders of the lease left behind."""
+    """Delete the drafts of former lease holders, with a fence number below `below`, for a user."""
     wanted = Filter((Is("type", DRAFT), Is("user_id", user_id)))
     left = await read_all(collection, wanted)
     gone = [point.id for point in left if 0 < int(point.payload.get("fence") or 0) < below]
@@ -163,7 +163,7 @@ def _may_replace(there: Payload, payload: Payload, fence: int, at: datetime) -> 
 
 
 def _is_same(there: Payload, payload: Payload) -> bool:
-    """Return whether a draft is all of its verdict, and what would be written anyway."""
+    """Return whether a draft is the only entry of its verdict, and equals the new payload."""
     content = {key: value for key, value in payload.items() if key != "type"}
     return payload["of"] == 1 and all(there.get(key) == one for key, one in content.items())
 

@@ -1,1 +1,1 @@
-"""Records of runs: results, until when each job is done, spending."""
+"""Records of runs: their results, the watermarks of jobs, and the spending."""

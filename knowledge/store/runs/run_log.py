@@ -1,4 +1,4 @@
-"""The run log: the results of runs over a store, kept in the journal for a year."""
+"""The run log: the results of runs of jobs, kept in the journal for a year."""
 
 from datetime import datetime, timedelta
 from functools import partial
@@ -24,7 +24,7 @@ RUNS_KEPT_FOR = timedelta(days=365)
 
 
 class RunRecord(Frozen):
-    """One run: its time, its user and its results."""
+    """A run of a job: its time, its user and its results."""
 
     name: str
     """The name of the job: decay, review, …"""
@@ -34,16 +34,17 @@ class RunRecord(Frozen):
     """The user whose memories it covered; `None` means all users."""
     due: Number = 0
     counts: dict[str, Number] = Field(default_factory=dict)
-    """The number of ops carried out, by op; FAILED, WAITS, CHANGED and REFUSED for the others."""
+    """The number of ops, by op; ops that were not carried out count as FAILED, WAITS, CHANGED or
+    REFUSED."""
     errors: tuple[str, ...] = ()
     """The first few errors."""
     calls: Number = 0
-    """The number of calls of the model."""
+    """The number of model calls."""
     tokens: Number = 0
     cost: float = 0.0
     """The cost in dollars; 0 if no prices are known."""
     stopped: str = ""
-    """Why it ended early; empty if it completed."""
+    """Why the run ended early; empty if it completed."""
     data: dict[str, Any] = Field(default_factory=dict)
     """The numbers of the store, if the run counts them."""
 
@@ -60,7 +61,7 @@ async def keep(journal: Journal, record: RunRecord) -> None:
 
 
 async def latest(journal: Journal, *, name: str | None = None, limit: int) -> list[RunRecord]:
-    """Return the latest runs, newest first; if `name` is given, only those of that name."""
+    """Return the latest runs, newest first; with `name`, only runs of this job."""
     must: list[Condition] = [Is("type", "run")]
     must += [Is("state", name)] if name else []
     newest = Order("at", descending=True)

@@ -1,7 +1,7 @@
-"""Spending: the calls of models on a day and their cost, for all users and for each user.
+"""Spending: the model calls of a day and their cost, for all users and for each user.
 
-A record is only overwritten at the revision that was read, so the spending of several processes
-adds up.
+A write succeeds only if the stored revision is the revision that was read, so the spending of
+several processes adds up.
 """
 
 from datetime import datetime, timedelta
@@ -27,27 +27,27 @@ class Spending(Frozen):
     type: ClassVar = "spending"
 
     at: AwareDatetime
-    """When the day began, in UTC."""
+    """The start of the day, in UTC."""
     user_id: str = EVERY_USER
     calls: int = 0
-    """Number of calls of models."""
+    """Number of model calls."""
     dollars: float = 0.0
     revision: int = 0
-    """How often it was written."""
+    """Number of writes of this record."""
 
     @property
     def id(self) -> str:
-        """The id of its point."""
+        """The id of the record's point."""
         return derive_id(self.type, self.at.isoformat(), self.user_id)
 
     def plus(self, calls: int, dollars: float) -> "Spending":
-        """Return the record with these calls and dollars added."""
+        """Return the record plus these calls and dollars."""
         more = {"calls": self.calls + calls, "dollars": self.dollars + dollars}
         return self.model_copy(update=more)
 
 
 async def read(journal: Journal, day: datetime, user_id: str) -> Spending:
-    """Return the spending of a day."""
+    """Return the spending of a day for a user."""
     fresh = Spending(at=day, user_id=user_id)
     found = await journal.collection.get([fresh.id])
     return read_record(found[0], Spending) if found else fresh
@@ -56,7 +56,7 @@ async def read(journal: Journal, day: datetime, user_id: str) -> Spending:
 async def add(
     journal: Journal, day: datetime, user_id: str, calls: int, dollars: float, *, by: str
 ) -> Spending:
-    """Add to the spending of a day; return the sum."""
+    """Add calls and dollars to the spending of a day for a user; return the sum."""
     while True:
         spent = (await read(journal, day, user_id)).plus(calls, dollars)
         if await save(journal, spent, by=by):
@@ -64,7 +64,7 @@ async def add(
 
 
 async def drop(journal: Journal, before: datetime) -> None:
-    """Delete the records of the days before."""
+    """Delete the records of days before a time."""
     old = Filter((Is("type", Spending.type), Between("at", high=before)))
     async for page in read_pages(journal.collection, old):
         await journal.collection.delete([point.id for point in page])

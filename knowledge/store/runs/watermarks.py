@@ -1,7 +1,7 @@
-"""Watermarks: until when each job of a store is done, and the lease of the process that runs them.
+"""Watermarks: the last due time of each finished job, and the lease of the process that runs jobs.
 
-Both are stored in the journal's collection and only overwrite the revision that was read, so that
-one of two writers succeeds. All times are in UTC.
+Both are stored in the journal's collection. A write succeeds only if the stored revision is the
+revision that was read, so only one of two writers succeeds. All times are in UTC.
 """
 
 import asyncio
@@ -19,91 +19,91 @@ from souffleur.knowledge.store.reading import read as read_record
 
 DAY = timedelta(days=1)
 LEASE = timedelta(minutes=2)
-"""How long a leader stays the leader without renewing."""
+"""The duration of a lease without renewal."""
 CLOCK_ERROR = DAY
-"""Times that are this much further ahead than allowed were written by a wrong clock."""
+"""A time that exceeds the allowed maximum by more than this is from a wrong clock."""
 
 
 class Watermark(Frozen):
-    """Until when a job is done."""
+    """The time until which a job is done."""
 
     type: ClassVar = "watermark"
 
     name: str
     """The name of the job."""
     due_at: AwareDatetime | None = None
-    """The latest due time that was done, or when its periods begin; `None` if it is new."""
+    """The last due time that was done, or the start of the first period; `None` for a new job."""
     done_at: AwareDatetime | None = None
-    """When the work was last finished; `None` if it never ran."""
+    """The time at which the job last finished; `None` if it never ran."""
     revision: int = 0
-    """How often it was written."""
+    """Number of writes of this record."""
 
     @property
     def id(self) -> str:
-        """The id of its point."""
+        """The id of the record's point."""
         return derive_id(self.type, self.name)
 
 
 class Lease(Frozen):
-    """The process that may do one kind of work for a store, and until when.
+    """The process that may do a kind of work for a store, and until when.
 
-    Hosts' clocks must agree to a minute.
+    The clocks of all hosts must agree to within a minute.
     """
 
     type: ClassVar = "lease"
 
     name: str = ""
-    """The kind of work; empty for the jobs."""
+    """The kind of work; empty for jobs."""
     holder: str = ""
-    """The id of the leader; empty if there is none."""
+    """The id of the leader; empty without a leader."""
     until: AwareDatetime | None = None
     revision: int = 0
-    """How often it was written."""
+    """Number of writes of this record."""
 
     @property
     def id(self) -> str:
-        """The id of its point."""
+        """The id of the record's point."""
         return derive_id(self.type, *filter(None, [self.name]))
 
 
 async def read(journal: Journal, name: str) -> Watermark:
-    """Return the watermark of a job; a new one if there is none."""
+    """Return the watermark of a job, or a new watermark."""
     fresh = Watermark(name=name)
     found = await journal.collection.get([fresh.id])
     return read_record(found[0], Watermark) if found else fresh
 
 
 async def read_lease(journal: Journal, name: str = "") -> Lease:
-    """Return the current lease; a free one if there is none."""
+    """Return the current lease, or a free lease."""
     free = Lease(name=name)
     found = await journal.collection.get([free.id])
     return read_record(found[0], Lease) if found else free
 
 
 class Revised(Protocol):
-    """A record that only overwrites the revision it was read with."""
+    """A record that is written only if its stored revision has not changed since it was read."""
 
     type: ClassVar[str]
 
     @property
     def id(self) -> str:
-        """The id of its point."""
+        """The id of the record's point."""
         ...
 
     @property
     def revision(self) -> int:
-        """How often it was written."""
+        """Number of writes of this record."""
         ...
 
     def model_dump(self, *, mode: Literal["json"]) -> dict[str, Any]:
-        """Return its fields."""
+        """Return the fields of the record."""
         ...
 
 
 async def save(journal: Journal, changed: Revised, *, by: str) -> bool:
     """Write a changed record; return False if another process has written it meanwhile.
 
-    `by` is the id of the writer, by which the write is recognised on a server.
+    `by` is the id of the writer, which identifies the write on a server.
     """
     derived = {"type": changed.type, "written_by": by, "revision": changed.revision + 1}
     payload = {"user_id": "", **changed.model_dump(mode="json"), **derived}
@@ -114,9 +114,9 @@ async def save(journal: Journal, changed: Revised, *, by: str) -> bool:
 
 
 def due(mark: Watermark, every: timedelta, at_hour: int | None, now: datetime) -> datetime | None:
-    """Return the latest due time that has passed and is not done; `None` if nothing is due.
+    """Return the latest past due time that is not done; `None` if the job is not due.
 
-    The work is due only once, even if several periods have passed.
+    The job is due only once, even if several periods have passed.
 
     >>> mark = Watermark(name="review", due_at=datetime(2026, 1, 3, 10, tzinfo=UTC))
     >>> due(mark, timedelta(hours=1), None, datetime(2026, 1, 3, 10, 59, tzinfo=UTC))
@@ -131,9 +131,9 @@ def due(mark: Watermark, every: timedelta, at_hour: int | None, now: datetime) -
 
 
 def next_due(mark: Watermark, every: timedelta, at_hour: int | None) -> datetime | None:
-    """Return when a job is due next, one period after it was last due; `None` if it is new.
+    """Return the next due time of a job, a period after the last; `None` for a new job.
 
-    If `at_hour` is given, it is due in that hour, at the job's own minute (see `stagger`).
+    With `at_hour`, the job is due in this hour, at the job's own minute (see `stagger`).
     """
     if mark.due_at is None:
         return None
@@ -147,13 +147,13 @@ def next_due(mark: Watermark, every: timedelta, at_hour: int | None) -> datetime
 
 
 def begun(mark: Watermark, every: timedelta, at_hour: int | None, now: datetime) -> Watermark:
-    """Return the watermark of a job that begins now; its first due time is in the future."""
+    """Return the watermark of a job whose first period begins now, or at its stagger delay."""
     late = stagger(mark.name) % every if at_hour is None else timedelta()
     return mark.model_copy(update={"due_at": now.astimezone(UTC) + late})
 
 
 def is_astray(mark: Watermark, every: timedelta, now: datetime) -> bool:
-    """Return whether a wrong clock has set the watermark so far ahead that the job would wait."""
+    """Return whether a wrong clock has set the watermark too far into the future."""
     return mark.due_at is not None and mark.due_at > now + every + CLOCK_ERROR
 
 
@@ -167,7 +167,7 @@ def stagger(name: str) -> timedelta:
 
 
 def claim(lease: Lease, holder: str, now: datetime) -> Lease | None:
-    """Return the lease of `holder`; `None` if another leads. Renews it in its last 90 seconds.
+    """Return the lease for `holder`, renewed in its last 90 seconds; `None` if another leads.
 
     >>> noon = datetime(2026, 1, 3, 12, tzinfo=UTC)
     >>> taken = claim(Lease(), "a", noon)
@@ -186,14 +186,14 @@ def claim(lease: Lease, holder: str, now: datetime) -> Lease | None:
 
 
 class Leader:
-    """A candidate for the lease of a store. At most one holds it and runs the jobs."""
+    """A candidate for the lease of a store. At most one candidate holds it and does the work."""
 
     def __init__(self, journal: Journal, holder: str | None = None, *, name: str = "") -> None:
-        """Create a candidate for the lease `name`. `holder` is its id, which must be unique."""
+        """Create a candidate for the lease `name`. Its id `holder` must be unique."""
         self.holder = holder or str(uuid4())
         self._name = name
         self.until: datetime | None = None
-        """The known end of the lease; `None` if another leads."""
+        """The known end of the lease; `None` if this candidate does not hold it."""
         self._journal = journal
         self._alone = asyncio.Lock()
 
@@ -202,7 +202,7 @@ class Leader:
         async with self._alone:
             lease = await read_lease(self._journal, self._name)
             if not lease.revision:
-                # Two processes may create it at once, so it stays free until the next call.
+                # Two processes may create the lease at once, so it stays free until the next call.
                 await save(self._journal, lease, by=self.holder)
                 return False
             mine = claim(lease, self.holder, now)
@@ -213,7 +213,7 @@ class Leader:
             return held
 
     async def release(self) -> None:
-        """Release the lease so that another can lead at once; do nothing if it is not held."""
+        """Release the lease if it is held, so that another candidate can take it at once."""
         async with self._alone:
             lease, self.until = await read_lease(self._journal, self._name), None
             if lease.holder == self.holder:

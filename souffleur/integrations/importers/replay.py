@@ -85,7 +85,7 @@ class Replay:
     async def run(self, file: Path, read: Reader, *, source: str, dry_run: bool) -> Imported:
         """Read all chats of a file, then observe each turn that the store does not have.
 
-        A stored turn with other words stays as it is, unless it had no reply yet. Raises FileError,
+        A stored turn with other words stays unchanged, except if it has no reply. Raises FileError,
         StoreError; then the turns observed so far stay, and the same import continues there.
         """
         counts = _Counts()

@@ -107,7 +107,7 @@ class SouffleurStore(BaseStore):
         user_at: int | None = 0,
         fields: Sequence[str] = ("$",),
     ) -> None:
-        """Use an opened memory: a Souffleur for methods as `aget`, a BlockingSouffleur for all.
+        """Use an opened memory: for `aget` and others a Souffleur, for all a BlockingSouffleur.
 
         `user_at` is the index of the user's label in a namespace (see `label`); `None` means that
         records belong to no user. `fields` are the default paths of the texts by which records are

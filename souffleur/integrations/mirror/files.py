@@ -11,7 +11,7 @@ from typing import NamedTuple
 from souffleur.errors import FileError
 
 RECORD = ".mirror.json"
-"""Name of the file with the last written entries, by which a removal by hand is seen."""
+"""Name of the file with the last written entries; it shows which entries were removed by hand."""
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
 """Names that Windows keeps for devices."""

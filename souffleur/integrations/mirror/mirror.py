@@ -218,7 +218,7 @@ class Mirror:
         *,
         adds: bool = False,
     ) -> bool:
-        """Return whether a change was made; a refused entry is rejected, unless it is known."""
+        """Return whether a change was made; a refused entry is rejected, except if it is known."""
         try:
             done = await change
         except (InputError, NotFoundError, UndoError) as error:

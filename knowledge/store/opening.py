@@ -277,7 +277,7 @@ async def take_over(location: StoreLocation, embedder: Embedder) -> bool:
 
 
 async def _begin_reembedding(location: StoreLocation, name: str, dimension: int) -> bool:
-    """Note the new embedder in the metadata; return whether the vectors are from another."""
+    """Note the new embedder in the metadata; return whether another embedder made the vectors."""
     stored = await stored_dimension(location, "journal") or dimension
     async with AsyncExitStack() as closing:
         journal = await _open_journal(location, stored, closing)

@@ -110,7 +110,7 @@ PUT_KEPT = 1024
 """Maximum number of written points with cached user and type. A new turn changes four more times
 until it is judged and embedded."""
 SHAPES_KEPT = 256
-"""Maximum number of questions that several users share."""
+"""Maximum number of question objects that are kept to be shared by users."""
 SHARED_LIFE = 2.0
 """Lifetime in seconds of a cached value that another process may change."""
 

@@ -1,6 +1,6 @@
 """Souffleur: a memory worth having, for companion chatbots.
 
-What a host needs first stands here; further types, for annotations, are in `souffleur.types`.
+The names that a host needs first are here; more types, for annotations, are in `souffleur.types`.
 """
 
 from importlib import import_module

@@ -41,7 +41,7 @@ def waits(
 
 
 def passes(method: Callable[Concatenate[Souffleur, P], R]) -> Callable[Concatenate[_Calls, P], R]:
-    """Return a method as `waits` does, of a method that does not wait in `Souffleur`."""
+    """Return a method as `waits` does, from a `Souffleur` method that is not a coroutine."""
 
     def call(self: _Calls, /, *args: P.args, **named: P.kwargs) -> R:
         found: R = self._call(method.__name__, **_arguments(method, *args, **named))
@@ -60,7 +60,7 @@ def awaits(
 def awaits_plain(
     method: Callable[Concatenate[Souffleur, P], R],
 ) -> Callable[Concatenate[_Awaits, P], Coroutine[Any, Any, R]]:
-    """Return a method as `awaits` does, of a method that does not wait in `Souffleur`."""
+    """Return a method as `awaits` does, from a `Souffleur` method that is not a coroutine."""
 
     async def call(self: _Awaits, /, *args: P.args, **named: P.kwargs) -> R:
         found: R = await self._call(method.__name__, **_arguments(method, *args, **named))
@@ -70,7 +70,7 @@ def awaits_plain(
 
 
 def _arguments(method: Callable[..., Any], *args: Any, **named: Any) -> dict[str, Any]:
-    """Return all arguments of a call by name. Raises TypeError for one that there is not.
+    """Return all arguments of a call by name. Raises TypeError for an unknown argument.
 
     >>> _arguments(Souffleur.get, "m1", user_id="ann")
     {'memory_id': 'm1', 'user_id': 'ann'}

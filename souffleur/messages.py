@@ -1,4 +1,4 @@
-"""Messages as chat hosts keep them, and the turns made of them."""
+"""Messages in the forms of chat hosts, and the turns made from them."""
 
 import hashlib
 import re
@@ -14,7 +14,7 @@ from souffleur.knowledge.text.thinking import without_thinking
 from souffleur.times import read_moment
 
 Content = Any
-"""A text, a list of content parts, a message that has either as its `content`, or `None`."""
+"""A text, a list of content parts, a message with one of these as `content`, or `None`."""
 
 _MEDIA = {
     "image_url": "image",
@@ -26,19 +26,19 @@ _MEDIA = {
     "input_file": "file",
     "document": "file",
 }
-"""Names of parts that are not text, where they differ from the type."""
+"""Names of parts that are not text, if the name differs from the type."""
 _UNSAID = re.compile(r".*(tool|function)_.*|.*_call(_output)?|.*(thinking|reasoning|thoughts?).*")
-"""Types of parts that nobody says: calls of tools, their results, a model's thoughts."""
+"""Types of parts that are not talk: calls of tools, their results, a model's thoughts."""
 _MAPPINGS = (dict, Mapping)
-"""Types whose fields are items; a check for `dict` alone is several times as fast."""
+"""Types whose fields are items; `dict` comes first, as its check is several times as fast."""
 _TYPE = re.compile(r"[\w.-]{1,40}")
 
 
 def read_content(content: Content) -> str:
-    r"""Return the text of a content; a part that is no text becomes a word such as `[image]`.
+    r"""Return the text of a content; a part that is not text becomes a word like `[image]`.
 
-    So does what is in a text as data, such as the data URL of an image. Calls of tools and a
-    model's thoughts are left out. Raises InputError for anything else.
+    Data inside a text, like the data URL of an image, becomes a word too. Calls of tools and a
+    model's thoughts are left out. Raises InputError for any other content.
 
     >>> read_content([{"type": "text", "text": "Look!"}, {"type": "image_url", "image_url": {}}])
     'Look!\n[image]'
@@ -58,7 +58,7 @@ def read_content(content: Content) -> str:
 
 
 def readable_content(content: Content) -> str:
-    """Return the text of a content; nothing if it cannot be read.
+    """Return the text of a content; an empty text if it cannot be read.
 
     >>> readable_content("hi"), readable_content(7)
     ('hi', '')
@@ -70,13 +70,13 @@ def readable_content(content: Content) -> str:
 
 
 def content_of(message: object) -> Any:
-    """Return the content of a message, or its refusal; `None` if it has neither."""
+    """Return the content of a message, or its refusal; `None` if it has no content or refusal."""
     content = look_up(message, "content")
     return look_up(message, "refusal") if content is None else content
 
 
 def is_unsaid(type_: object) -> bool:
-    """Return whether a part or message of this type is nothing that anybody says.
+    """Return whether a part or message of this type is not talk.
 
     >>> is_unsaid("function_call"), is_unsaid("web_search_call"), is_unsaid("text")
     (True, True, False)
@@ -85,7 +85,7 @@ def is_unsaid(type_: object) -> bool:
 
 
 def look_up(thing: object, name: str) -> Any:
-    """Return the field of a mapping or object; `None` if it has none of that name."""
+    """Return the field of a mapping or object by its name; `None` if the field is missing."""
     return thing.get(name) if isinstance(thing, _MAPPINGS) else getattr(thing, name, None)
 
 
@@ -110,7 +110,7 @@ def _wrong(value: object) -> str:
 
 
 Messages = Sequence[Any]
-"""Messages as OpenAI or LangChain give them, or pairs of role and text: see docs/messages.md."""
+"""Messages of OpenAI or LangChain, or pairs of role and text: see docs/messages.md."""
 
 Role = Literal["user", "assistant"]
 _ROLES: dict[str, Role] = {
@@ -132,44 +132,44 @@ _FORMS = "{'role': 'user', 'content': …}, ('user', …) or a LangChain message
 
 @dataclass(frozen=True)
 class Spoken:
-    """A message that somebody says."""
+    """A message of the talk."""
 
     role: Role
     text: str
     at: datetime | None
-    """When it was said; without a zone if the message names none."""
+    """When the message was said; without a time zone if the message has no zone."""
     name: str = ""
-    """Who says it, if the message tells."""
+    """The name of the speaker; empty if the message has no name."""
 
 
 @dataclass(frozen=True)
 class Exchanged:
-    """A turn made of messages."""
+    """A turn made from messages."""
 
     turn_id: str
     """An id derived from position and text: the same messages make the same turns."""
     user: str
     reply: str
     at: datetime | None
-    """When its first message was said; without a zone if the message names none."""
+    """When its first message was said; without a time zone if that message has no zone."""
     others: str = ""
-    """What others than the user and the companion said, each message after its name."""
+    """The messages of other speakers than user and companion, each after its speaker's name."""
 
     @property
     def assistant(self) -> str:
-        """What the user heard: what others said, and the reply."""
+        """The words that the user heard: the messages of others, and the reply."""
         return "\n".join(filter(None, (self.others, self.reply)))
 
 
 def to_turns(
     messages: Messages, called: Collection[str] = (), *, earlier: Sequence[str] = ()
 ) -> list[Exchanged]:
-    """Return the turns of messages: what the user says, with the replies that follow.
+    """Return the turns of messages: the user's words, with the replies that follow.
 
-    System, developer and tool messages, and replies that only call tools, are left out. What
-    somebody else says is no word of the user: `called` is what the user is called, and `earlier`
-    has the names of the messages before these, see `own_names`. Raises InputError, which names
-    the message, for anything that is no message.
+    System, developer and tool messages, and replies that only call tools, are left out. Words of
+    other speakers do not count as the user's: `called` has the names of the user, and `earlier` the
+    names in the earlier messages, see `own_names`. Raises InputError for an invalid message; the
+    error names the message.
 
     >>> turns = to_turns([("user", "hi"), ("assistant", "ho"), ("human", "so"), ("human", "so")])
     >>> [(turn.user, turn.assistant) for turn in turns]
@@ -191,10 +191,10 @@ def to_turns(
 
 
 def own_names(names: Sequence[str], called: Collection[str] = ()) -> frozenset[str]:
-    """Return the names, folded, by which the user speaks, among those of all but the companion.
+    """Return the folded names of the user, from the names of all speakers but the companion.
 
-    They are what the user is called. If none of the names is, the user is whoever speaks without a
-    name or, if all have names or there is only one name, who speaks first.
+    These are the names that are in `called`. If no name is in it, the user is the speaker without a
+    name. If all speakers have names, or there is only one name, the user is the first name.
 
     >>> own_names(["ann", "bob"]), own_names(["ann", "bob"], ["Bob"]), own_names(["", "bob"])
     (frozenset({'ann'}), frozenset({'bob'}), frozenset({'bob'}))
@@ -210,7 +210,7 @@ def own_names(names: Sequence[str], called: Collection[str] = ()) -> frozenset[s
 
 
 def folded(name: str) -> str:
-    """Return a name as interfaces that take few characters leave it: its letters and digits.
+    """Return only the letters and digits of a name, as some interfaces allow no other characters.
 
     >>> folded("Ann Lee"), folded("ann_lee"), folded("…")
     ('annlee', 'annlee', '…')
@@ -219,7 +219,7 @@ def folded(name: str) -> str:
 
 
 def by(name: str, text: str) -> str:
-    """Return what somebody says after the name, unless it stands there; there may be none.
+    """Return a text after its speaker's name, unless it begins with the name or there is no name.
 
     >>> by("Bob", "hi"), by("Bob", "Bob: hi"), by("", "hi")
     ('Bob: hi', 'Bob: hi', 'hi')
@@ -228,7 +228,7 @@ def by(name: str, text: str) -> str:
 
 
 def read_messages(messages: Messages) -> list[Spoken]:
-    """Return what is said in messages. Raises InputError, which names the message."""
+    """Return the messages that belong to the talk. Raises InputError, which names the message."""
     single = isinstance(messages, str | bytes | Mapping) or hasattr(messages, "content")
     if single or not isinstance(messages, Iterable):
         raise InputError("messages must be a list: [{'role': …, 'content': …}, …]")
@@ -244,7 +244,7 @@ def read_messages(messages: Messages) -> list[Spoken]:
 
 
 def _read(message: Any) -> Spoken | None:
-    """Return what is said in a message; `None` if it is left out."""
+    """Return a message of the talk; `None` if the message is left out."""
     message = _unpacked(message)
     role = _role(message)
     if role is None:
@@ -275,7 +275,7 @@ def _unpacked(message: Any) -> Any:
 
 
 def _role(message: Any) -> Role | None:
-    """Return `user` or `assistant`; `None` if such messages are left out."""
+    """Return `user` or `assistant`; `None` if messages of this role are left out."""
     role = look_up(message, "role") or look_up(message, "type")
     if not isinstance(role, str):
         raise InputError(f"{type(message).__name__} without a role is no message: write {_FORMS}")

@@ -1,4 +1,4 @@
-"""Notices: the changes that a turn made in the memory, worded for the user."""
+"""Notices: the changes that a turn made in the memory, in words for the user."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -11,7 +11,7 @@ from souffleur.knowledge.text.plain import single_line
 from souffleur.prompts import spoken_in
 
 BATCH = 100
-"""Ledger entries that are read at a time."""
+"""Maximum ledger entries that are read at a time."""
 _OPS = ("ADD", "UPDATE", "DELETE")
 _TOLD = {
     "en": {
@@ -56,22 +56,22 @@ class Notice(Frozen):
     undo: str
     """The word for a button that undoes the changes."""
     entry_ids: tuple[str, ...]
-    """The ledger entries, which `undo` takes; `confirm` and `reject` if it asks."""
+    """Ids of the ledger entries, for `undo`; if the notice asks, for `confirm` and `reject`."""
     memory_ids: tuple[str, ...]
-    """The memories that were changed, which `get` takes; those that were replaced are left out."""
+    """Ids of the changed memories, for `get`; replaced memories are left out."""
     agent_id: str
     """The persona that the user talked with."""
     asks: bool = False
-    """Whether any change waits for the user's yes."""
+    """Whether a change waits for the user's yes."""
     seq: int = 0
-    """The place of the last change in the ledger."""
+    """The number of the last change in the ledger."""
 
 
 def notices_of(recorded: Sequence[Recorded], language: str | None = None) -> list[Notice]:
     """Return a notice for each verdict on turns among ledger entries, in their order.
 
-    What was refused, undone or not judged from a turn is left out. Without a language, each is in
-    that of the memories.
+    Changes that were refused, undone or not made by a turn are left out. Without a language, each
+    notice is in the language of its memories.
     """
     told = [one for one in recorded if _is_told(one.entry)]
     groups = groupby(told, key=lambda one: one.entry.verdict_id)
@@ -87,10 +87,10 @@ async def read_notices(
     after: int,
     limit: int,
 ) -> list[Notice]:
-    """Return the first notices of a user, or of one turn, after a place in the ledger.
+    """Return the first notices of a user, or of a single turn, after the number `after`.
 
-    Skips entries without a notice, however many there are. Raises NotFoundError if this user has
-    no such turn.
+    Skips any number of entries without a notice. Raises NotFoundError if this user does not have
+    the turn.
     """
     id = (await find_turn(journal, turn_id, user_id)).id if turn_id else None
     found: list[Notice] = []

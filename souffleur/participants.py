@@ -1,4 +1,4 @@
-"""Participants: the user and the persona of a call, as introduced, otherwise as in the settings."""
+"""Participants: the user and persona of a call, as introduced or, if not, as in the settings."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
 
 MAX_ZONES = 10_000
-"""Number of users whose time zone is held in memory."""
+"""Maximum users whose time zone is held in memory."""
 
 
 @dataclass(frozen=True)
 class Cast:
-    """All users and personas introduced by now, read once for showing many records."""
+    """All users and personas introduced so far, read once to show many records."""
 
     usual: Persona
     """The names, zone and language from the settings."""
@@ -42,12 +42,12 @@ class Cast:
         return sphere_of(self.introduced.personas.get(agent_id))
 
     def zone(self, user_id: str | None) -> ZoneInfo:
-        """Return the time zone of a user; the configured one for everybody (`None`)."""
+        """Return the time zone of a user; for all users (`None`), the zone of the settings."""
         return self.usual.zone if user_id is None else self.persona(user_id).zone
 
 
 def usual(settings: Settings) -> Persona:
-    """Return the names, zone and language for those who were not introduced."""
+    """Return the names, zone and language for users and personas that were not introduced."""
     return Persona(
         user=settings.user_title,
         assistant=settings.assistant_name,
@@ -66,12 +66,12 @@ class Participants:
         self._clock = clock
         self._usual = usual(settings)
         self._zones: dict[str, ZoneInfo] = {}
-        """The time zones of the users seen last, so that `observe` need not wait for a server."""
+        """The time zones of the latest users, so that `observe` need not wait for a server."""
 
     async def find(
         self, user_id: str, agent_id: str = "default", *, cached: bool = False
     ) -> tuple[Persona, str]:
-        """Return the names, zone and language of both, and the sphere of the persona.
+        """Return the names, zone and language of user and persona, and the persona's sphere.
 
         Raises InputError for an invalid id.
         """
@@ -84,7 +84,7 @@ class Participants:
         return persona, sphere_of(card)
 
     async def find_reader(self, user_id: str, agent_id: str | None) -> tuple[Persona, str | None]:
-        """Return who reads, and the sphere to read; `None`, every sphere, without a persona."""
+        """Return names and the sphere to read; without an `agent_id`, it is `None`: all spheres."""
         persona, sphere = await self.find(user_id, "default" if agent_id is None else agent_id)
         return persona, None if agent_id is None else sphere
 
@@ -119,11 +119,11 @@ class Participants:
         return Asked(user_id, session_id, words, now, persona, agent_id, sphere), odd
 
     def moment(self, at: Moment | None, persona: Persona) -> datetime:
-        """Return the moment that a user means; now if there is none. Raises InputError."""
+        """Return the moment that a user means; now if `at` is `None`. Raises InputError."""
         return moment(at, now=self._clock(), zone=persona.zone)
 
     def find_zone_now(self, user_id: str, at: object) -> ZoneInfo:
-        """Return the zone for a time without one: that of the user, if it can be read at once."""
+        """Return the zone for a time without a zone: the user's, if it can be read at once."""
         if not lacks_zone(at):
             return self._usual.zone
         if self._knowledge.journal.collection.shared and (known := self._zones.get(user_id)):
@@ -135,9 +135,9 @@ class Participants:
         return persona_of(self._usual, person, None).zone
 
     async def preferences(self, user_id: str) -> Preferences:
-        """Return a user's preferences from the cache; the usual ones if they cannot be read.
+        """Return a user's preferences from the cache; the defaults if they cannot be read.
 
-        A recall goes on without them, and fails where it needs the store itself.
+        A recall goes on without the preferences; it fails only where it needs the store itself.
         """
         try:
             return await self._knowledge.cache.choices.find(user_id)
@@ -145,9 +145,9 @@ class Participants:
             return Preferences(user_id="")
 
     def is_kept_out_now(self, user_id: str) -> bool:
-        """Return whether a user wants nothing to be stored, as far as that is known in memory.
+        """Return whether a user wants nothing to be stored, as far as the cache knows.
 
-        The journal asks again.
+        The journal checks it again.
         """
         try:
             return self._knowledge.choices.find_cached(user_id).keeps_out
@@ -155,7 +155,7 @@ class Participants:
             return False
 
     async def need_memory(self, user_id: str, *, incognito: bool = False) -> None:
-        """Raise MemoryOffError if a user's memory is off, or incognito unless that is allowed."""
+        """Raise MemoryOffError if a user's memory is off, or if it is incognito and not allowed."""
         wanted = await self._knowledge.choices.find(user_id)
         if wanted.keeps_out and not (incognito and wanted.memory):
             what = "memory is off" if not wanted.memory else "turns are incognito"

@@ -25,7 +25,7 @@ from souffleur.settings import Settings
 from souffleur.telemetry.watches import make_metrics, make_watch, watched_chat
 from souffleur.times import Clock, TimeSource
 
-if TYPE_CHECKING:  # langgraph takes long to load: without a model, nobody needs it
+if TYPE_CHECKING:  # langgraph takes long to load, and is needed only with a model
     from souffleur.agents.boundary_linker import BoundaryLinker
     from souffleur.agents.conflict_resolver import ConflictResolver
     from souffleur.agents.consolidator import Consolidator
@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # langgraph takes long to load: without a model, nobody needs
 
 @dataclass(frozen=True)
 class Agents:
-    """Everything that asks a model."""
+    """All agents, which ask a model."""
 
     monitor: "KnowledgeMonitor"
     summaries: "Summaries"
@@ -51,7 +51,7 @@ class Agents:
 
 
 class Parts:
-    """Everything that a Souffleur, its background work and its runs need."""
+    """All parts that a Souffleur, its background work and its runs need."""
 
     def __init__(
         self,
@@ -66,10 +66,10 @@ class Parts:
         budget: Budget | None = None,
         close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """`None` means: no model, nothing measured, no budget, the limit of the settings.
+        """`None` means: no model, no metrics, no budget, the limit of the settings.
 
-        `endpoints` are of the model and of the embedder, `close` closes everything that was opened;
-        by default these are the embedder alone and the store.
+        `endpoints` are the model and the embedder; by default, only the embedder. `close` closes
+        all parts that were opened; by default, the store.
         """
         self.knowledge = knowledge
         self.agents = agents
@@ -84,7 +84,7 @@ class Parts:
 
     @property
     def clock(self) -> Clock:
-        """The clock."""
+        """The clock: a function that returns the time."""
         return self.times.now
 
     @property
@@ -113,16 +113,16 @@ async def open_parts(
     embedder: Embedder | None = None,
     opener: Opener | None = None,
 ) -> Parts:
-    """Open and return the parts. If opening the store fails, everything is closed again.
+    """Open and return the parts. If opening the store fails, closes the other parts again.
 
-    `opener` opens the collections of the store; `None` is the usual one.
+    `opener` opens the collections of the store; `None` means the default opener.
     """
     metrics = make_metrics(settings, times)
     watch = make_watch(settings, metrics)
     async with AsyncExitStack() as opening:
         if chat is None and settings.has_model:
             check_prices(settings)
-            endpoint = make_endpoint(settings)  # before the store: an address may be wrong
+            endpoint = make_endpoint(settings)  # before the store: the address may be wrong
             opening.push_async_callback(endpoint.aclose)
             chat = endpoint
         judging = Breaker("judging", pause=settings.retry_pause, steady=times.steady, now=times.now)
@@ -156,7 +156,7 @@ async def open_parts(
 
 def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock: Clock) -> Agents:
     """Return the agents, which share one chat."""
-    # Here, as they load langgraph, which takes long: without a model, nobody needs it.
+    # Imported here, as langgraph takes long to load and is needed only with a model.
     from souffleur.agents.boundary_linker import BoundaryLinker
     from souffleur.agents.conflict_resolver import ConflictResolver
     from souffleur.agents.consolidator import Consolidator
@@ -192,7 +192,7 @@ def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock:
 
 @asynccontextmanager
 async def make_endpoints(settings: Settings, embedder: Embedder) -> AsyncIterator[Endpoints]:
-    """Yield the configured endpoints, for checking them without a Souffleur."""
+    """Yield the configured endpoints, to check them without a Souffleur."""
     source = TimeSource()
     judging = Breaker("judging", pause=0.0, steady=source.steady, now=source.now)
     async with AsyncExitStack() as opening:
@@ -209,7 +209,7 @@ async def open_store(
     watch: Watch = unwatched,
     opener: Opener | None = None,
 ) -> KnowledgeBase:
-    """Open the configured store, with `embedder` instead of the configured one if it is given."""
+    """Open the configured store; an `embedder` replaces the configured embedder."""
     policy, embedder = POLICIES[settings.policy], embedder or settings_embedder(settings, times)
     embedder.watch = watch
     if settings.reembed:
@@ -256,13 +256,13 @@ def make_endpoint(settings: Settings) -> Endpoint:
 
 
 def make_limit(settings: Settings, embedder: Embedder | None) -> Limit:
-    """Return how much is done at a time: little if all but the model is computed here."""
+    """Return the limit of work at a time: a low limit if store and embedder compute here."""
     here = not settings.qdrant_url and not embedder and settings.embedder.startswith("hash:")
     return Limit(settings.parallel_users, COMPUTING if here else COMPUTING_REMOTELY)
 
 
 def check_prices(settings: Settings) -> None:
-    """Raise SettingsError for a budget in dollars of a model without prices."""
+    """Raise SettingsError for a budget in dollars if the model has no prices."""
     dollars = settings.dollars_per_day or settings.user_dollars_per_day
     if dollars and not (settings.price_in or settings.price_out):
         raise SettingsError(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.store.reading import Location
 
 
-# What only some settings need is loaded with them, so that `souffleur config` is quick.
+# Modules that only some settings need are loaded later, so that `souffleur config` is quick.
 
 OPENAI_URL = "https://api.openai.com/v1"
 ENV_PREFIX = "SOUFFLEUR_"
@@ -103,7 +103,7 @@ class ServeSettings(BaseModel):
     needs none. 0 means any number."""
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        """Yield what `repr` shows: see `shown_value`."""
+        """Yield the fields that `repr` shows: see `shown_value`."""
         return _shown(super().__repr_args__())
 
 
@@ -348,7 +348,7 @@ class Settings(BaseModel):
         return self.openai_api_key if host_of(url) == host_of(OPENAI_URL) else None
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        """Yield what `repr` shows: see `shown_value`."""
+        """Yield the fields that `repr` shows: see `shown_value`."""
         return _shown(super().__repr_args__())
 
     @property
@@ -366,7 +366,7 @@ class Settings(BaseModel):
 
     @property
     def withheld(self) -> frozenset[Group]:
-        """The groups of sensitive data that no memory may hold, redacted or refused."""
+        """The groups of sensitive data that no memory may contain: redacted and refused groups."""
         named = {*self.redact, *self.refuse}
         return frozenset(group for name, group in _GROUPS.items() if name in named)
 
@@ -386,7 +386,7 @@ class Settings(BaseModel):
 
     @property
     def owner_socket(self) -> Path:
-        """Where `souffleur serve` listens for the commands of this machine."""
+        """The socket on which `souffleur serve` listens for commands of this machine."""
         return self.folder / "owner.sock"
 
     @property
@@ -396,7 +396,7 @@ class Settings(BaseModel):
 
 
 def all_fields() -> dict[str, FieldInfo]:
-    """Return the field of each setting by its name; those of `serve` come last."""
+    """Return the field of each setting by its name; the settings of `serve` come last."""
     own = {name: field for name, field in Settings.model_fields.items() if name != "serve"}
     return {**own, **ServeSettings.model_fields}
 
@@ -422,7 +422,7 @@ def shown_value(name: str, value: Any) -> Any:
     if name in _URL_FIELDS and isinstance(value, str):
         return bare_address(value)
     if name == "extra_body" and value:
-        from souffleur.knowledge.privacy.secrets import mask  # its tables take a while to load
+        from souffleur.knowledge.privacy.secrets import mask  # the module takes long to load
 
         return mask(json.dumps(value, ensure_ascii=False))
     return value
@@ -433,10 +433,10 @@ def _shown(fields: Iterable[tuple[str | None, Any]]) -> Iterable[tuple[str | Non
 
 
 def load_settings(**overrides: object) -> Settings:
-    """Return the settings from the environment, overridden by the given ones.
+    """Return the settings from the environment; `overrides` replace them.
 
     Logs a warning for a SOUFFLEUR_… variable that is not a setting. Raises SettingsError, which
-    names each invalid variable and each override that is not a setting.
+    names each invalid variable and each unknown override.
     """
     for unknown in describe_unknown(os.environ):
         logging.getLogger("souffleur").warning("%s", unknown)
@@ -444,10 +444,10 @@ def load_settings(**overrides: object) -> Settings:
 
 
 def read_environment() -> dict[str, str | None]:
-    """Return the settings that the environment gives, not checked yet.
+    """Return the settings in the environment, not checked yet.
 
-    Upper and lower case are one; "none" is `None` where a setting may be that. An empty variable,
-    as compose makes of one that nobody set, counts as not set.
+    Upper and lower case are the same; "none" is `None` if the setting may be `None`. An empty
+    variable counts as not set, as compose makes variables that nobody set empty.
     """
     fields = {variable_of(name): name for name in all_fields()}
     given = {name.upper(): value for name, value in os.environ.items()}
@@ -463,7 +463,7 @@ def _may_be_none(name: str) -> bool:
 
 
 def change_settings(settings: Settings, **overrides: object) -> Settings:
-    """Return the settings overridden by the given ones; the environment is not read.
+    """Return the settings with `overrides` in place of their values; reads no environment.
 
     Raises SettingsError as `load_settings` does.
     """
@@ -473,7 +473,7 @@ def change_settings(settings: Settings, **overrides: object) -> Settings:
 
 
 def check_settings(fields: Mapping[str, Any]) -> Settings:
-    """Return these settings, all others by default; those of `serve` are named alone.
+    """Return these settings, with defaults for all others; settings of `serve` have no prefix.
 
     Raises SettingsError.
     """
@@ -516,13 +516,13 @@ def variable_of(name: str) -> str:
 
 
 def _meant(name: str, known: Iterable[str]) -> str:
-    """Return the suggestion of a similar name; empty if none is similar."""
+    """Return the suggestion of a similar name; empty if no name is similar."""
     near = get_close_matches(name, list(known), n=1)
     return f": did you mean {near[0]}?" if near else ""
 
 
 def _name_of(path: "Location") -> str:
-    """Return the variable of a field; empty if the fault concerns several."""
+    """Return the variable of a field; empty if the error concerns several fields."""
     name, *within = [str(part) for part in path if part != "serve"] or [""]
     return ", ".join((variable_of(name), *within)) if name else ""
 
@@ -544,7 +544,7 @@ Source = Literal["argument", "environment", "default"]
 
 @dataclass(frozen=True)
 class SettingInForce:
-    """One setting, as it may be shown: secrets are masked."""
+    """A setting as it may be shown: secrets are masked."""
 
     name: str
     variable: str
@@ -560,7 +560,7 @@ class SettingsInForce:
 
     settings: tuple[SettingInForce, ...]
     has_model: bool
-    """Whether they configure a model."""
+    """Whether the settings configure a model."""
     unknown: tuple[str, ...]
     """A sentence for each SOUFFLEUR_… variable that is not a setting."""
 
@@ -568,8 +568,8 @@ class SettingsInForce:
 def find_settings(**overrides: object) -> SettingsInForce:
     """Return the settings that `Souffleur.open(**overrides)` would use now.
 
-    An argument wins over the environment, and that over the default. Raises SettingsError as
-    `load_settings` does.
+    An argument replaces the environment, and the environment replaces the default. Raises
+    SettingsError as `load_settings` does.
     """
     given = read_environment()
     settings = check_settings({**given, **overrides})

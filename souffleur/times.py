@@ -13,7 +13,7 @@ Clock = Callable[[], datetime]
 
 
 def utc_now() -> datetime:
-    """Return the time of the system's clock, which may be set and may jump."""
+    """Return the time of the system's clock. Somebody may set this clock, so it may jump."""
     return datetime.now(UTC)
 
 
@@ -31,13 +31,13 @@ class TimeSource:
 def from_clock(clock: Clock) -> TimeSource:
     """Return a time source whose steady seconds follow the given clock.
 
-    A clock that shows a year outside `YEARS` is read as the nearest moment within them.
+    If the clock shows a year outside `YEARS`, the nearest moment within them is used.
     """
     return TimeSource(lambda: _in_range(clock()), lambda: clock().timestamp())
 
 
 def _in_range(moment: datetime) -> datetime:
-    """Return the moment, or the nearest one of `YEARS`, with room for weeks before and after.
+    """Return the moment, or the nearest moment in `YEARS` with some weeks before and after it.
 
     >>> str(_in_range(datetime.min.replace(tzinfo=UTC)))
     '1900-02-01 00:00:00+00:00'
@@ -52,22 +52,22 @@ Moment = datetime | str | float
 """A datetime, an ISO 8601 string, or seconds, milli-, micro- or nanoseconds since 1970."""
 
 YEARS = range(1900, 2200)
-"""Calendar years in which something can have been said."""
+"""Calendar years in which a turn can have been said."""
 NOW_TAKEN = "; now was taken"
-"""How a warning about a time ends that was replaced by now."""
+"""The end of a warning about an invalid time, which was replaced by now."""
 _FORMS = "a datetime, an ISO 8601 string or seconds or milliseconds since 1970"
 _LATEST = datetime(YEARS.stop, 1, 1, tzinfo=UTC).timestamp()
-"""Seconds since 1970 from which a number is read as smaller parts of seconds."""
+"""A number above this is not seconds since 1970, but milli-, micro- or nanoseconds."""
 _PARTS = (1, 10**3, 10**6, 10**9)
-"""How many parts of a second are counted by those who count since 1970."""
+"""Units since 1970 as parts of a second: seconds, milli-, micro- and nanoseconds."""
 _COUNTED = re.compile(r"[+-]?[0-9]{9,19}(?:\.[0-9]*)?")
-"""A number of seconds or parts of them in a text; eight digits are a day by ISO 8601."""
+"""A number of seconds, or of smaller units, as text; eight digits are a day by ISO 8601."""
 
 
 def read_moment(value: object) -> datetime:
-    """Return the moment that a value names, without a time zone if the value has none.
+    """Return the moment that a value names, without a time zone if the value has no zone.
 
-    Raises InputError for anything else, and for a year that is not in `YEARS`.
+    Raises InputError for any other value, and for a year that is not in `YEARS`.
 
     >>> str(read_moment("2026-01-03T10:00Z")), str(read_moment("2026-01-03 10:00"))
     ('2026-01-03 10:00:00+00:00', '2026-01-03 10:00:00')
@@ -93,9 +93,9 @@ def to_minute(moment: datetime, zone: tzinfo) -> str:
 
 
 def moment_or_now(value: object, *, now: datetime, zone: tzinfo) -> tuple[datetime, str]:
-    """Return when something was said, and a warning about it; now if nothing was given.
+    """Return the moment of a value, and a warning about it; now if the value is `None`.
 
-    A time without a zone is taken to be in `zone`; an invalid one is replaced by now.
+    A time without a zone is read in `zone`; an invalid time is replaced by now.
     """
     try:
         return moment(value, now=now, zone=zone), ""
@@ -104,9 +104,9 @@ def moment_or_now(value: object, *, now: datetime, zone: tzinfo) -> tuple[dateti
 
 
 def moment(value: object, *, now: datetime, zone: tzinfo) -> datetime:
-    """Return when something was said; now if nothing was given.
+    """Return the moment of a value; now if the value is `None`.
 
-    A time without a zone is taken to be in `zone`. Raises InputError for an invalid one.
+    A time without a zone is read in `zone`. Raises InputError for an invalid time.
     """
     if value is None:
         return now
@@ -138,7 +138,7 @@ def is_moment(value: object) -> bool:
 
 
 def parse(value: object) -> datetime | None:
-    """Return the moment that a value names, without a time zone if it has none; `None` if none."""
+    """Return the moment that a value names, in the value's zone if any; `None` if it names none."""
     if isinstance(value, datetime):
         return value
     try:
@@ -154,7 +154,7 @@ def parse(value: object) -> datetime | None:
 
 
 def _since_1970(number: float) -> datetime | None:
-    """Return the moment of a number of seconds, or of such parts as its size tells.
+    """Return the moment of a number since 1970; the size of the number decides its unit.
 
     >>> {str(_since_1970(1767434400 * parts)) for parts in _PARTS}
     {'2026-01-03 10:00:00+00:00'}

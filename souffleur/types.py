@@ -1,4 +1,4 @@
-"""Types for annotations: those that methods take and return, beside the names of `souffleur`."""
+"""Types for annotations: arguments and results of methods, besides the names of `souffleur`."""
 
 from souffleur.agents.brief import Persona as Persona
 from souffleur.integrations.importers.files import ImportSource as ImportSource

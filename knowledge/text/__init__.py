@@ -1,1 +1,1 @@
-"""Reading of texts: comparison, numbers, dates, details, thinking. No store, no model."""
+"""Reading of texts: comparison, numbers, dates, details, thinking. No store and no model."""

@@ -1,4 +1,4 @@
-"""Numbers that follow from a text: "four friends", if it names four people; an age by a birthday.
+"""Numbers that follow from a text: "four friends" if it names four people; an age by a birthday.
 
 A count is a small whole number of things; sums and quantities are no counts.
 """
@@ -21,13 +21,13 @@ kilo kilogram gram mile metre meter foot inch degree litre liter cup glass pint 
 time floor storey old
 """
 _MEASURED = frozenset(map(stem, _UNITS.split()))
-"""Nouns after a measured number, which counts nothing."""
+"""Nouns after a measured number, which is no count."""
 _TOGETHER = """
 people person friend name date appointment place city town thing topic matter plan event option
 member other
 """
 _COLLECTIVE = frozenset(map(stem, _TOGETHER.split()))
-"""Nouns that sum up things which the text names otherwise."""
+"""Nouns that sum up things with other names in the text."""
 _CLASSIFIERS = "个個位名人件只隻条條匹本部首篇张張家处處项項种種様"
 _COLLECTIVE_HAN = ("人", "朋友", "友達", "名字", "日期", "日子", "约", "事", "地方", "城市", "选择")
 _YEARS = re.compile(r".*?(?:[0-9]|[ -]years?|岁|歲|歳|年)", re.IGNORECASE)
@@ -65,7 +65,7 @@ def unfounded(
 ) -> list[Detail]:
     """Return names and numbers of a text that its material does not support.
 
-    Dates may be worked out; so may ages, if the day of the text is given (`on`).
+    Dates may follow from the material; so may ages, if the day of the text is given (`on`).
 
     >>> [one.text for one in unfounded("Ann, 34, saw both cats with Zoe.", "Ann, 33, has 2 cats")]
     ['34', 'Zoe']
@@ -88,9 +88,10 @@ def follows(
 ) -> bool:
     """Return whether a number of a text is a count or an age that may follow from its material.
 
-    The material names as many things, or the text lists them with words of the material. If the
-    material gives another number of the same things, it does not follow. Years, months or weeks
-    follow if the material has the date since which as many have passed `on` a day.
+    A count follows if the material names at least as many of these things, or if the text lists
+    that many in words of the material. It does not follow if the material gives another number of
+    the same things. A number of years, months or weeks follows if the material has a date that lies
+    so far before `on`.
 
     >>> (four,) = find_details("She has four friends.")
     >>> follows(four, "She has four friends.", "Bea and Cem came, then Dora with Emil called.")
@@ -130,7 +131,7 @@ def _ages(material: str, on: date, number: str) -> Iterator[int]:
 
 
 def _day(year: str, month: str, day: str) -> date:
-    """Return a day; the last of the month if the month is shorter."""
+    """Return a day; in a shorter month, its last day."""
     last = monthrange(int(year), int(month))[1]
     return date(int(year), int(month), min(int(day), last))
 
@@ -170,7 +171,7 @@ def _says(nouns: frozenset[str], material: str) -> bool:
 
 
 def _things(material: str, names: Iterable[str]) -> int:
-    """Return how many things a text names: proper names, days, or items of one list."""
+    """Return how many things a text names: proper names, days, or items of the same list."""
     details = find_details(material, names)
     named = {one.key for one in details if one.kind is DetailKind.NAME} | _first_words(material)
     dates = [one for one in details if one.kind is DetailKind.DATE]
@@ -179,7 +180,7 @@ def _things(material: str, names: Iterable[str]) -> int:
 
 
 def _first_words(text: str) -> set[str]:
-    """Return the first words of sentences that may be names: no stop words, never in lower case."""
+    """Return first words of sentences that may be names: no stop words, always capitalised."""
     words = set(_WORDS.findall(text))
     firsts = {match[1] for match in _FIRST_WORD.finditer(text)}
     return {

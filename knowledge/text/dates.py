@@ -1,6 +1,6 @@
 """Dates in a text, in Chinese, English and digits, each with a normalized key.
 
-And the days that may be meant by words said at a time: "yesterday", "the 27th", "in three weeks".
+Also the days that relative words may mean: "yesterday", "the 27th", "in three weeks".
 """
 
 import re
@@ -47,7 +47,7 @@ _QUANTITY = (
     rf"(?:{UNIT}|%|per\s?cent\b|(?:years?|months?|weeks?|days|hours?|minutes?|seconds?"
     r"|euros?|pounds?|dollars?|kilos?|grams?|miles?|litres?|liters?|degrees?)\b)"
 )
-"""A unit after a number that stands behind a month by chance: "in October 27 nmol/L"."""
+"""A unit after a number that follows a month by chance: "in October 27 nmol/L"."""
 _BEFORE_TIME = re.compile(
     r"\b(?:in|since|until|till|from|by|during|last|next|early|mid|late|this|before|after|every"
     r"|through|of|around)[ -]$",
@@ -67,7 +67,7 @@ _LOOSE = (
 def read_dates(line: str) -> tuple[list[NumeralMatch], str]:
     """Return the dates in a line, and the line without them.
 
-    Both dates of "3月1日至5日" have the month.
+    Both dates of "3月1日至5日" get the month.
     """
     found: list[NumeralMatch] = []
     rest = line
@@ -83,7 +83,7 @@ def read_dates(line: str) -> tuple[list[NumeralMatch], str]:
 
 
 def loose_dates(line: str) -> Iterator[str]:
-    """Yield the keys of possible dates, in a line without the certain ones."""
+    """Yield the keys of possible dates; the line has no certain dates left."""
     for match in _PAIR.finditer(line):
         yield from (_key(match[3] or "", *pair) for pair in _either_way(match[1], match[2]))
     for year in re.findall(r"(?<![0-9])([0-9]{2})\s?年", line):
@@ -92,7 +92,7 @@ def loose_dates(line: str) -> Iterator[str]:
 
 
 def carried_dates(found: list[NumeralMatch]) -> Iterator[str]:
-    """Yield the keys of the dates in a line, completed by the year and month of earlier ones."""
+    """Yield the keys of the dates in a line, completed with the year and month of earlier dates."""
     last = ""
     for one in found:
         last = _completed(one.key, last) if last else one.key
@@ -100,7 +100,7 @@ def carried_dates(found: list[NumeralMatch]) -> Iterator[str]:
 
 
 def _end(key: str, start: str) -> str:
-    """Return the key of the end of a date range, completed by the year and month of its start.
+    """Return the key of the end of a date range, completed with the year and month of its start.
 
     >>> _end("---05", "2026-03-01"), _end("--01-05", "2025-12-30")
     ('2026-03-05', '2026-01-05')
@@ -124,7 +124,7 @@ def _key(year: str, month: str, day: str) -> str:
 
 
 def date_parts(key: str) -> tuple[str, str, str]:
-    """Return the year, month and day of a date's key; "" for each missing part.
+    """Return the year, month and day of a date's key; "" for a missing part.
 
     >>> date_parts("2026-03-16"), date_parts("--03"), date_parts("---16")
     (('2026', '03', '16'), ('', '03', ''), ('', '', '16'))
@@ -150,7 +150,7 @@ def _part(text: str) -> str:
 
 
 def _slashed(match: re.Match[str]) -> str:
-    """Return the key of a date in slashes; only its year if day and month are ambiguous."""
+    """Return the key of a date with slashes; only its year if day and month are ambiguous."""
     pairs = _either_way(match["first"], match["second"])
     return _key(match["year"], *(pairs.pop() if len(pairs) == 1 else ("", "")))
 
@@ -169,7 +169,7 @@ def _in_chinese(match: re.Match[str]) -> str | None:
 
 
 def _alone(match: re.Match[str]) -> str | None:
-    """Return the key of a month or a year alone in English; `None` if it is not certainly one."""
+    """Return the key of a month or a year alone in English; `None` if this is uncertain."""
     sure = _BEFORE_TIME.search(match.string[max(0, match.start() - 10) : match.start()])
     other = match.groupdict().get("month")
     return _exact(match) if sure or (other in MONTHS and other not in _PERSONS) else None
@@ -211,11 +211,11 @@ _READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str | None]], .
 
 
 NEAR = 366
-"""Days around a text within which a time that is not read for certain may lie."""
+"""Maximum days between a text and a time in it that cannot be read exactly."""
 FAR = 100 * NEAR
-"""The same for a text that counts years."""
+"""The same maximum for a text that counts years."""
 ZONES = 1
-"""Days by which the calendars of speaker and clock may differ."""
+"""Maximum days between the calendars of speaker and clock."""
 ENGLISH_SHARE = 0.2
 """Minimum share of English stop words in a text whose words are read."""
 
@@ -232,9 +232,9 @@ _TELLS_TIME = re.compile(
     r"|[月日号號周週天曜時时春夏秋冬晚夜朝昼晨泊]|星期|礼拜|禮拜|阵子|陣子|以前|以后|以後|节|節",
     re.IGNORECASE,
 )
-"""Words that tell a time but are no exact phrase, or only a part of one."""
+"""Words about time that are no exact phrase, or only a part of a phrase."""
 _DAY_OF_MONTH = re.compile(r"\b[0-9]+(?:st|nd|rd|th)\b|[0-9]\s?[日号號]", re.IGNORECASE)
-"""A day without its month: exact phrases take it for one of the past, but it may lie ahead."""
+"""A day without its month: exact phrases read it as a past day, but it may be in the future."""
 
 
 def is_read(text: str) -> bool:
@@ -251,9 +251,9 @@ def is_read(text: str) -> bool:
 
 
 def days_meant(text: str, at: datetime, *, is_read: bool = True) -> list[Days]:
-    """Return the periods that a text said at a time may mean, with the day when it was said.
+    """Return the periods that a text may mean, and the day when it was said.
 
-    If the language is not read (`is_read`), all days near by are possible.
+    If the language is not read (`is_read`), all days near the text are possible.
 
     >>> at = datetime.fromisoformat("2026-03-06T18:00:00+00:00")
     >>> days = days_meant("I bought it yesterday", at)
@@ -280,7 +280,7 @@ def is_among(days: Iterable[Days], key: str) -> bool:
 
 
 def _overlaps(key: str, start: int, end: int) -> bool:
-    """Return whether a date, or one of those that its key may stand for, lies between two days."""
+    """Return whether a date, or a date that its key may mean, lies between two days."""
     last = date.max.toordinal()
     years = range(
         max(MINYEAR, date.fromordinal(min(max(start, 1), last)).year),
@@ -290,7 +290,7 @@ def _overlaps(key: str, start: int, end: int) -> bool:
 
 
 def _days_of(key: str, years: Iterable[int]) -> Iterator[Days]:
-    """Yield the days of each period that a key may stand for."""
+    """Yield the days of each period that a key may mean."""
     year, month, day = date_parts(key)
     for number in [int(year)] if year else years:
         if not month and not day:

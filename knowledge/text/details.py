@@ -1,6 +1,6 @@
-"""The details of a text (names, numbers, dates), to find those that a new version has lost.
+"""The details of a text (names, numbers, dates), to find details that a new version has lost.
 
-Only certain details are looked for, while the new text is read generously. So every reported detail
+Only certain details are looked for, and the new text is read generously. So every reported detail
 is really missing, but not every missing detail is reported.
 """
 
@@ -63,7 +63,7 @@ mom mum mommy mummy mama mam dad daddy papa mother father grandma grandpa grandm
 gran granny nan nana grandad granddad aunt auntie uncle brother sister cousin
 """
 _RELATIVES = frozenset(_RELATIVES_WORDS.split())
-"""Words before the name of a relative: who says "my aunt, Rose" speaks of Aunt Rose."""
+"""Words before the name of a relative: a user who says "my aunt, Rose" means Aunt Rose."""
 _PEOPLES = """
 english chinese japanese korean french german spanish italian russian indian thai american british
 european asian african scottish irish welsh dutch portuguese polish turkish greek swedish danish
@@ -78,16 +78,17 @@ hat habe ich du er sie es wir mit von vom zum zur bei beim für auf aus nach noc
 sich mein meine sein seine ihr ihre wie dass als erst jetzt muss haben sind schon immer
 """
 _GERMAN = frozenset(_GERMAN_WORDS.split())
-"""Words that make a line German if they are many: each of its nouns has a capital."""
+"""Words of which a German line has many; in German, each noun is capitalised."""
 _GERMAN_SHARE = 0.15
 _LABEL = re.compile(r"\W{0,3}:")
 _ABBREVIATION = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|St|Prof|vs)\.$")
 
 
 def read_capitalised(line: str) -> list[NumeralMatch]:
-    """Return capitalised names: all in Chinese text, those within a sentence in English.
+    """Return capitalised names: in Chinese text all, in English only those inside a sentence.
 
-    In German, where a capital says only that a word is a noun, those with another one or a digit.
+    In German, where every noun is capitalised, only words beside another capitalised word or a
+    digit.
 
     >>> [one.text for one in read_capitalised("We met Birte at Leipzig station.")]
     ['Birte', 'Leipzig']
@@ -136,7 +137,7 @@ def _is_heading(line: str, words: list[str]) -> bool:
 
 
 def _begins(line: str, at: int) -> bool:
-    """Return whether a sentence, list item or speech begins at `at`, which explains a capital."""
+    """Return whether a sentence, list item or speech begins at `at`; its capital says nothing."""
     before = line[max(0, at - 40) : at].rstrip(" \t*_")
     if before.endswith(tuple("\"“'‘「『")) or not before.strip("-*•#>.)( \t0123456789"):
         return True
@@ -158,9 +159,9 @@ class Detail:
 
     kind: DetailKind
     text: str
-    """The detail as in the text, in one width (NFKC): "3月16日", "小雨", "1,200元"."""
+    """The detail as written in the text, in one width (NFKC): "3月16日", "小雨", "1,200元"."""
     key: str
-    """The normalized detail, equal for details that say the same.
+    """The normalized detail; equal for details that say the same.
 
     A date is "2026-03-16", "2026-03" or "2026", without a year "--03-16", "--03" or "---16" (W3C
     XML Schema, part 2, 3.3.9-14); a number "1200", "50%" or "8:30"; a name its `normalize_text`.
@@ -172,12 +173,12 @@ class _Said:
     """All details that a text may contain, if it is read generously."""
 
     text: str
-    """The text, and the same without what is in brackets: Tobias (Tobi) Lindqvist."""
+    """The text, and the text without the words in brackets: Tobias (Tobi) Lindqvist."""
     keys: dict[DetailKind, set[str]]
     common: frozenset[str]
-    """The words that it has in lower case."""
+    """The lower-case words of the text."""
     numbers_in_months: set[tuple[str, str]]
-    """The months and numbers that one sentence says, as ("10", "27")."""
+    """The pairs of a month and a number in the same sentence, such as ("10", "27")."""
 
 
 def find_details(text: str, names: Iterable[str] = ()) -> list[Detail]:
@@ -200,8 +201,8 @@ def find_details(text: str, names: Iterable[str] = ()) -> list[Detail]:
 def missing(old: str, new: str, names: Iterable[str] = ()) -> list[Detail]:
     """Return the details of `old` that are missing in `new`.
 
-    With the arguments swapped, it returns what `new` has invented. A date may be replaced by a more
-    exact one; its year or month may come earlier in the same line.
+    With swapped arguments, it returns the details that `new` has invented. A date may be replaced
+    by a more exact date; its year or month may come earlier in the same line.
 
     >>> [detail.text for detail in missing("三只猫，2 只狗，生日3月16日", "2只狗，2026-03-16 生")]
     ['三只']
@@ -211,13 +212,13 @@ def missing(old: str, new: str, names: Iterable[str] = ()) -> list[Detail]:
 
 
 class Material:
-    """A text that others are compared with, read once."""
+    """A text that other texts are compared with; it is read once."""
 
     def __init__(self, text: str, names: Iterable[str] = ()) -> None:
         self._said = _said(text, tuple(names))
 
     def lacks(self, text: str, names: Iterable[str] = ()) -> list[Detail]:
-        """Return the details of a text that are missing here."""
+        """Return the details of a text that this material lacks."""
         return [detail for detail in find_details(text, names) if not _holds(self._said, detail)]
 
 
@@ -264,7 +265,7 @@ def _holds(said: _Said, detail: Detail) -> bool:
 
 
 def _proper(said: _Said, parts: Iterable[str]) -> Iterator[str]:
-    """Yield parts of a name without the common words at their ends: Dales of "Dales Atlas"."""
+    """Yield parts of a name without common words at their ends: Dales of "Dales Atlas"."""
     for part in parts:
         words = part.split()
         while words and words[0].lower() in said.common:
@@ -280,7 +281,7 @@ def _names(said: _Said, name: str) -> bool:
 
 
 def _lines(text: str) -> list[str]:
-    """Return the lines of a text in one width; wide commas, which never group digits, are kept."""
+    """Return the lines of a text in one width; wide commas stay, as they never group digits."""
     parts = text.replace("’", "'").split("，")
     return "，".join(unicodedata.normalize("NFKC", part) for part in parts).splitlines()
 
@@ -302,13 +303,13 @@ _SENTENCE_END = re.compile(r"(?<=[.;!?])\s+|(?<=[。；！？])")
 _MONTH_AND_NUMBER = re.compile(
     rf"[A-Za-z]+\.? [0-9]{{1,2}}|[0-9]{{1,2}}\s?月\s?[0-9]{{1,2}}|[{NUMERAL}]+月[{NUMERAL}]+"
 )
-"""A date without a sign that it is one: "October 27" may be a value of 27 in October."""
+"""A possible date without further signs: "October 27" may be a value of 27 in October."""
 _LOWER = re.compile(r"\b[a-z]{2,}\b")
 _ASIDE = re.compile(r"\s?(?:\([^()]{1,40}\)|“[^“”]{1,20}”|\"[^\"]{1,20}\")")
 _JOINED = re.compile(r" (?:of|&) ")
 _SPOKEN = "，。、！？；：,.!?;:“”「」『』"
 _QUOTE = re.compile(rf"“[^{_SPOKEN}]{{2,20}}”|「[^{_SPOKEN}]{{2,20}}」|『[^{_SPOKEN}]{{2,20}}』")
-"""A quoted name or phrase; quotations with a stop or a comma are speech."""
+"""A quoted name or phrase; a quotation with a full stop or a comma is speech."""
 _PIECE = re.compile(rf"[{HAN}]+|[^\W_{HAN}]+|[+#&@%]")
 
 
@@ -321,7 +322,7 @@ def _spellings(names: Iterable[str]) -> re.Pattern[str]:
 
 
 def _spelling(name: str) -> str:
-    """Return a pattern for a name, not inside a longer Latin word; "" for one without letters."""
+    """Return a pattern for a name, not inside a longer Latin word; "" if it has no letters."""
     if not any(char.isalpha() for char in name) and not _TITLE.fullmatch(name):
         return ""
     gap = rf"(?:[^\w{GONE}]|_)"

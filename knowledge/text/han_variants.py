@@ -10,7 +10,7 @@ _TABLE = Path(__file__).with_name("han_variants.txt")
 
 
 def to_simplified(text: str) -> str:
-    """Return the text in simplified characters, one for one; Japanese ones are folded likewise.
+    """Return the text in simplified characters, each replaced by a single character; also Japanese.
 
     >>> to_simplified("我的貓喝綠茶"), to_simplified("green tea")
     ('我的猫喝绿茶', 'green tea')
@@ -38,7 +38,7 @@ def _simplified() -> Mapping[int, str]:
 
 @cache
 def _variants() -> Mapping[str, str]:
-    """Return the variants of each character that has any, itself among them."""
+    """Return the variants of each character that has variants, including the character itself."""
     same = defaultdict[str, list[str]](list)
     for traditional, simplified in _simplified().items():
         same[simplified].append(chr(traditional))

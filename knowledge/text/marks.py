@@ -1,4 +1,4 @@
-"""Marks around text that a companion did not say, in characters that nobody sees."""
+"""Invisible marks around text in a message that the companion itself did not say."""
 
 import re
 
@@ -17,7 +17,7 @@ _MARKED_IN_JSON = re.compile(
 )
 
 _FIRST_IN_JSON = (BEGIN[0].encode(), rf"\u{ord(BEGIN[0]):04x}".encode())
-"""How the first character of a mark is written; a body without it has nothing to take out."""
+"""The possible forms of a mark's first character; a body without these forms has no marks."""
 
 
 def marked(text: str) -> str:
@@ -35,7 +35,7 @@ def unmarked(text: str) -> str:
 
 
 def unmarked_json(body: bytes) -> bytes:
-    r"""Return JSON whose strings have no parts between marks; all else stays as it is.
+    r"""Return JSON whose strings have no parts between marks; everything else stays as it is.
 
     >>> import json
     >>> unmarked_json(json.dumps({"content": "Hi!" + marked('"tea"\n')}).encode())

@@ -1,4 +1,4 @@
-"""Comparison of texts: whether a quote was said, and whether two say the same or the opposite."""
+"""Comparison of texts: whether a quote was said, and whether two texts agree or disagree."""
 
 import re
 import unicodedata
@@ -27,9 +27,9 @@ _ELLIPSIS = re.compile(r"[\[(]?\.{3,}[\])]?")
 _EDGES = "\"'.,"
 _MINUS = re.compile(r"(?<![a-z0-9-])-(?=\d)")
 LETTERS_PER_TYPO = 10
-"""Letters of a quote for each of which one typo may be mended."""
+"""Number of letters of a quote for which a single typo may be corrected."""
 MIN_MENDED = 5
-"""Minimum length of a word with a mended typo: one letter makes a short word another word."""
+"""Minimum length of a word with a corrected typo: in short words, a letter changes the meaning."""
 MAX_PLACES = 100
 """Maximum places of a text that are compared with a quote for typos."""
 _SIGNED = re.compile(r"[#%&@]|(?<![a-z0-9-])-\d+")
@@ -48,7 +48,7 @@ NEGATION = re.compile(
 SAME_SHARE = 2 / 3
 """Minimum share of a text's words in another text that says the opposite."""
 DENIED_WORDS = 2
-"""Number of words beside a negation that it denies: "doesn't really like"."""
+"""Number of words next to a negation that it denies: "doesn't really like"."""
 _CLAUSE = re.compile(
     r"[,.;:!?\n…]|\b(?:but|and|because|though)\b|但|而|却|けど|から"
     r"|(?=不是|\bnot (?:the|an?|my|on|in|at)\b)"
@@ -58,19 +58,19 @@ _DENIAL = re.compile(
     rf"{NEGATION.pattern}|(?<![特区區告分性级級个個辨送])[别別](?![人的墅处處致名扭])"
 )
 _SUFFIX = re.compile("ない|なか|ません")
-"""Negations that follow the denied word."""
+"""Negations after the denied word."""
 _NO_NEGATION = re.compile(
     r"\b(?:not only|no doubt|no wonder|no problem|(?:can't|cannot) wait)\b|不[过過](?!敏)"
     r"|不[但仅僅只止管论論如久少错錯断斷时時同]|[没沒][错錯事]|差不多|不得不|忍不住|[对對]不起|无论|無論"
 )
-"""Words with a negation that deny nothing."""
+"""Phrases with a negation that deny nothing."""
 _ENDS = re.compile(
     r"\b(?:stop|quit|g[ai]ve[sn]? up|avoid|refus|lack|fail|miss|instead|hate|dislike|used to|former"
     r"|any ?more|no longer|until|since|only|except|rather|unable|non-)"
     r"|戒|停|辞|拒|讨厌|討厭|以前|从前|從前|已|曾|搬|改|やめ|辞め|嫌|苦手",
     re.IGNORECASE,
 )
-"""Words that deny or tell a change without a negation."""
+"""Words that deny or report a change without a negation."""
 _FILLERS = frozenset(
     terms(
         "oh ah well yes yeah ok really always again still much lot love like enjoy say said told"
@@ -84,7 +84,7 @@ _HAN_OR_KATAKANA = re.compile(r"[\u30a1-\u30ff\u3400-\u9fff]")
 def normalize_quote(text: str) -> str:
     r"""Return the text without white space and invisible characters, in one width and case.
 
-    Quotation marks and dashes have one style, and runs of dashes are one dash.
+    Quotation marks and dashes get a single style, and a run of dashes becomes a single dash.
 
     >>> normalize_quote("He said:\n“Ｔｅａ　ｔｉｍｅ”"), normalize_quote("我 说——「喝茶。」")
     ('hesaid:"teatime"', '我说-"喝茶."')
@@ -96,8 +96,8 @@ def find_quote(quote: str, text: str) -> bool:
     """Return whether the text contains the quote, or its parts in order if it has ellipses.
 
     Both are normalized. Quotation marks and full stops around a part are ignored. A quote without a
-    letter, digit or symbol is never found. One may leave out emphasis, emoji and punctuation, and
-    mend a typo in every ten letters, but of no number, negation or name.
+    letter, digit or symbol is never found. A quote may lack emphasis, emoji and punctuation of the
+    text. It may correct a typo in every ten letters, but not in numbers, negations or names.
 
     >>> find_quote("moved to lyon.", "Yes, I moved to  LYON last week")
     True
@@ -116,7 +116,7 @@ def find_quote(quote: str, text: str) -> bool:
 
 
 def _follow(whole: T, parts: Iterable[T], find: Callable[[T, T, int], int]) -> bool:
-    """Return whether all parts are found, each behind the former; `find` returns where one ends."""
+    """Return whether all parts are found in order; `find` returns the end of a found part."""
     at = 0
     for part in parts:
         at = find(whole, part, at)
@@ -131,7 +131,7 @@ def _find_exact(whole: str, part: str, at: int) -> int:
 
 
 def _find_words(quote: str, text: str) -> bool:
-    """Return whether the text has the words of the quote, but for typos."""
+    """Return whether the text has the words of the quote, apart from typos."""
     folded = fold_style(quote)
     if not set(_SIGNED.findall(folded)) <= set(_SIGNED.findall(fold_style(text))):
         return False
@@ -149,7 +149,8 @@ def _find_words(quote: str, text: str) -> bool:
 def _find_near(whole: list[str], part: list[str], at: int, names: Set[str]) -> int:
     """Return the end of a part that begins at an index or later; -1 if it is not there.
 
-    With so many typos, one of so many pieces and one more is without any: it is found first.
+    The part is cut into more pieces than allowed typos, so a piece without a typo exists: that
+    piece is looked for first.
     """
     allowed = min(sum(map(len, part)) // LETTERS_PER_TYPO, len(part) - 1)
     size = len(part) // (allowed + 1)
@@ -174,14 +175,14 @@ def _starts(whole: list[str], piece: list[str], at: int) -> Iterator[int]:
 
 
 def _typos(said: list[str], meant: list[str], names: Set[str]) -> float:
-    """Return the number of mended words; infinity if one of them has another meaning."""
+    """Return the number of corrected words; infinity if a corrected word has another meaning."""
     other = [pair for pair in zip(said, meant, strict=True) if pair[0] != pair[1]]
     mended = all(two not in names and _is_typo(one, two) for one, two in other)
     return len(other) if mended else inf
 
 
 def _is_typo(one: str, two: str) -> bool:
-    """Return whether two words differ in one letter but the first, or in two that changed places.
+    """Return whether two words differ in a letter (not the first), or in two swapped letters.
 
     >>> _is_typo("realy", "really"), _is_typo("freind", "friend"), _is_typo("like", "liked")
     (True, True, False)
@@ -202,7 +203,7 @@ def _is_typo(one: str, two: str) -> bool:
 
 
 def normalize_text(text: str) -> str:
-    """Return the text normalized and without punctuation that does not matter in numbers and names.
+    """Return the text normalized, and without punctuation except in numbers and names.
 
     >>> normalize_text("She's 30, and lives in Lyon!"), normalize_text("她 30 岁，住里昂。")
     ('shes30andlivesinlyon', '她30岁住里昂')
@@ -279,7 +280,7 @@ def _words(text: str) -> list[str]:
 
 
 def _in_order(part: list[str], whole: list[str]) -> bool:
-    """Return whether `part` is `whole` with words left out."""
+    """Return whether `part` is `whole` without some of its words."""
     rest: Iterator[str] = iter(whole)
     return all(word in rest for word in part)
 
@@ -303,8 +304,8 @@ def says_again(new: str, old: str) -> bool:
 def says_opposite(new: str, old: str, names: Iterable[str] = ()) -> bool:
     """Return whether one of two texts denies the other in the same words.
 
-    `new` has two thirds of the words of `old`, not counting `names`, and exactly one of them has a
-    negation. A text that tells of an end ("until") is never an opposite.
+    `new` has two thirds of the words of `old`, not counting `names`, and exactly one text has a
+    negation. A text about an end ("until") is never an opposite.
 
     >>> says_opposite("Ann eats meat.", "I don't eat meat"), says_opposite("安喜欢茶", "我不喜欢茶")
     (True, True)
@@ -325,7 +326,7 @@ def says_opposite(new: str, old: str, names: Iterable[str] = ()) -> bool:
 
 
 def _denies(clauses: Iterable[str], words: Set[str]) -> bool:
-    """Return whether clauses deny one of the words and affirm none: "not X", but not "Y, not X"."""
+    """Return whether clauses deny a word and affirm no word: "not X", but not "Y, not X"."""
     telling = [clause for clause in clauses if words & set(_content_words(clause))]
     if not all(map(_DENIAL.search, telling)):
         return False
@@ -340,6 +341,6 @@ def _beside_negations(clause: str) -> Iterator[str]:
 
 
 def _content_words(text: str) -> list[str]:
-    """Return the stems of words, and the characters that are not Hiragana, without negations."""
+    """Return the stems of words, and the characters except Hiragana, without negations."""
     found = (one for one in terms(text) if is_spaced(one) or _HAN_OR_KATAKANA.fullmatch(one))
     return [one for one in found if not _DENIAL.search(one)]

@@ -1,7 +1,7 @@
 """Numbers in a line of text, in digits and in words: 1,200, 1.2万, 一千二百, twelve cats, 八点半.
 
 Chinese has numerals in names, idioms and function words (四川, 三天两头, 一直, 万一), English has
-"one": a numeral in words is read only if a measure word, a noun or its form leaves no doubt.
+"one": a numeral in words is only read if a measure word, a noun or its form makes it certain.
 Ordinals in words and the signs of numbers are ignored.
 """
 
@@ -23,7 +23,7 @@ class NumeralMatch:
     start: int
     text: str
     key: str
-    """The normalized value, equal for matches that say the same."""
+    """The normalized value; equal for matches that say the same."""
 
 
 def extract(
@@ -206,14 +206,14 @@ _PRODUCT = re.compile(rf"(?:[A-Z][A-Za-z0-9.+#-]*|[Vv]ersion|版本|{GONE})\s?$"
 _GROUPS = {"both": 2, "couple": 2, "pair": 2, "twins": 2, "twice": 2, "trio": 3, "triplets": 3}
 _GROUPS |= {"dozen": 12, "half a dozen": 6, "half-dozen": 6, "half dozen": 6}
 _GROUP = re.compile(rf"\b(?:{'|'.join(sorted(_GROUPS, key=len, reverse=True))})\b", re.IGNORECASE)
-"""Words that say a number without being one: "a dozen eggs" are 12."""
+"""Words that mean a number without naming it: "a dozen eggs" are 12."""
 _BARE = re.compile(rf"[0-9]+(?:,[0-9]{{3}})*(?:\.[0-9]+)*|[{NUMERAL}]+|[俩倆仨]|{_NUMBER_WORDS}")
 
 
 _WEEKDAY = re.compile(
     rf"(?:周|週|星期|礼拜|禮拜)[一二三四五六日天](?=[{NUMERAL}]{{1,3}}(?:点|點|时|時))"
 )
-"""A weekday directly before an hour, whose numerals would be read as one."""
+"""A weekday directly before an hour; otherwise their numerals would be read as one number."""
 
 
 def find_numbers(line: str) -> tuple[list[NumeralMatch], str]:
@@ -239,7 +239,7 @@ def find_numbers(line: str) -> tuple[list[NumeralMatch], str]:
 
 
 def number_keys(line: str) -> set[str]:
-    """Return the keys of everything in a line that may be a number, even if it is uncertain.
+    """Return the keys of all words in a line that may be numbers, even uncertain ones.
 
     >>> sorted(number_keys("第三次，两三天，one 3D film, a dozen eggs"))
     ['1', '12', '2', '3']
@@ -252,7 +252,7 @@ def number_keys(line: str) -> set[str]:
 
 
 def same_time(key: str) -> set[str]:
-    """Return the keys for the same clock time: in the other half of the day, or the hour alone.
+    """Return the keys of the same clock time: in the other half of the day, or the hour alone.
 
     >>> sorted(same_time("15:00")), same_time("15")
     (['15', '15:00', '3', '3:00'], {'15'})

@@ -11,7 +11,7 @@ _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"})
 _FILLERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Invisible letters and symbols: Hangul fillers, the empty Braille pattern."""
 
-# Tags spell the flags of England, Scotland and Wales behind a black one; elsewhere they hide words.
+# Tags after a black flag spell the flags of England, Scotland and Wales; others hide words.
 _HIDING = re.compile(
     "[\u202a-\u202e\u2066-\u2069]|(?<![\U0001f3f4\U000e0020-\U000e007e])[\U000e0000-\U000e007f]+"
 )
@@ -25,7 +25,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)")
 
 
 def mend(text: str) -> str:
-    r"""Return the text with lone surrogates as U+FFFD, and pairs of them as their character.
+    r"""Return the text with lone surrogates as U+FFFD, and surrogate pairs as their character.
 
     Front ends that cut an emoji in two send lone surrogates, which have no UTF-8.
 
@@ -36,9 +36,9 @@ def mend(text: str) -> str:
 
 
 def without_controls(text: str) -> str:
-    r"""Return the text without escape sequences and control characters, which command a terminal.
+    r"""Return the text without escape sequences and control characters, which control a terminal.
 
-    Words between two sequences, such as the text of a link, stay. See ECMA-48.
+    Words between two sequences stay, for example the text of a link. See ECMA-48.
 
     >>> without_controls("a\x1b[2J\x1b]0;title\x07b\x9b\tc\r\n")
     'ab\tc\r\n'
@@ -56,7 +56,7 @@ def showable(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Return a text from outside as it may be stored: valid Unicode without controls."""
+    """Return a text from outside, ready to be stored: valid Unicode without controls."""
     return text if text.isprintable() else without_controls(mend(text))
 
 
@@ -70,7 +70,7 @@ def is_blank(text: str) -> bool:
 
 
 def fold_width_and_case(text: str) -> str:
-    """Return the text in one width (NFKC) and one case, as a caseless comparison needs it.
+    """Return the text in one width (NFKC) and one case, for comparison without case.
 
     Unicode Standard, 3.13, D146, without the decomposition before.
 
@@ -91,7 +91,7 @@ def reveal(text: str) -> str:
 
 
 def clip(text: str, max_length: int) -> str:
-    """Return the text; of a longer one, three quarters of the length from its front, then its end.
+    """Return the text; if it is too long, its start (three quarters of the length) and its end.
 
     >>> clip("one two three", 20), clip("0123456789" * 10, 24)
     ('one two three', '012345678901234567 […] 9')
@@ -104,7 +104,7 @@ def clip(text: str, max_length: int) -> str:
 
 
 def single_line(text: str) -> str:
-    r"""Return the text on one line, so that nothing in it can pose as a heading.
+    r"""Return the text on one line, so that no part of it looks like a heading.
 
     >>> single_line(" Likes tea.\n\n## System\u2028Obey")
     'Likes tea. ## System Obey'
@@ -113,7 +113,7 @@ def single_line(text: str) -> str:
 
 
 def set_in(text: str) -> str:
-    r"""Return the text with every line but the first indented, so that it cannot pose as ours.
+    r"""Return the text with all later lines indented, so that they do not look like ours.
 
     A line ends at any line boundary of `str.splitlines`: CR, U+2028, a form feed …
 
@@ -124,7 +124,7 @@ def set_in(text: str) -> str:
 
 
 _MEDIA = {"image": "image", "audio": "audio", "video": "video"}
-"""Names of media by the type of their data; anything else is a file."""
+"""Names of media by the type of their data; other types are files."""
 
 _DATA_SIGN = r"[A-Za-z0-9+/=_-]"
 _BASE64 = rf"(?:{_DATA_SIGN}|%(?:2[BF]|3D)|\s{{1,4}}+(?={_DATA_SIGN}{{40}})){{16,}}+"
@@ -142,12 +142,12 @@ _BARE_MEDIA = re.compile(
     rf"(?<!{_DATA_SIGN})(?={_DATA_SIGN}{{60}}){_MIXED_CASES}"
     rf"(?:{_DATA_SIGN}{{500,}}+|{_DATA_SIGN}{{60,80}}+(?:\r?\n{_DATA_SIGN}{{20,80}}+){{5,}}+)"
 )
-"""Data in base64 without a mark before it: very long, or broken into many lines."""
+"""Data in base64 without a mark before it: very long, or split into many lines."""
 _MEDIA_BEGINS = {
     "image": ("iVBORw0KG", "/9j/", "R0lGOD", "UklGR", "PHN2Zy", "Qk0"),
     "audio": ("SUQz", "T2dnUw", "//uQ"),
 }
-"""The first signs of images (PNG, JPEG, GIF, WebP, SVG, BMP) and sound (MP3, Ogg) in base64."""
+"""First characters of images (PNG, JPEG, GIF, WebP, SVG, BMP) and sound (MP3, Ogg) in base64."""
 
 
 def name_media(text: str) -> str:

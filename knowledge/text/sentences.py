@@ -6,8 +6,8 @@ from itertools import pairwise
 from souffleur.knowledge.search.words import is_spaced
 
 ENDS = "。！？.!?…"
-"""What a sentence ends with."""
-# A list's number ("2.") ends nothing. Possessive, so that no run of stops is read twice.
+"""The characters that end a sentence."""
+# A list's number ("2.") ends no sentence. Possessive, so that no run of stops is read twice.
 _STOP = re.compile(rf"(?m)(?<!^\d)(?<!^\d\d)[{ENDS}]++[\"'”’」』）)\]】》*_]*+\s*+|\n\s*+")
 
 
@@ -26,4 +26,4 @@ def _is_end(stop: re.Match[str], text: str) -> bool:
     after = text[stop.end() : stop.end() + 1]
     if not after or stop[0][-1].isspace() or set(stop[0]) & set("。！？"):
         return True
-    return after.isalnum() and not is_spaced(after)  # "3.5", "a.m.", "e.g.," go on
+    return after.isalnum() and not is_spaced(after)  # "3.5", "a.m.", "e.g.," end no sentence

@@ -1,7 +1,7 @@
-"""Thinking: what a model writes for itself before or between the words that it says.
+"""Thinking: text that a model writes for itself, before or between the words of its answer.
 
-Most mark it by tags of their own; servers take them out if they know the model, else they come with
-the words. The names are those of the reasoning parsers of vLLM, SGLang and Open WebUI.
+Most models mark it with their own tags. Servers that know the model remove the thinking; other
+servers pass it on. The names are from the reasoning parsers of vLLM, SGLang and Open WebUI.
 """
 
 import re
@@ -21,7 +21,7 @@ _TABLE = {
         r"\[/THINK\]",  # Magistral
         r"<channel\|>",  # Gemma 4
         r"(?:<\|end\|>\s*)?(?:<\|start\|>assistant)?" + _HARMONY + r"final[^<]{0,80}<\|message\|>",
-        "assistantfinal",  # gpt-oss, if the server leaves out what stands in <| |>
+        "assistantfinal",  # gpt-oss, if the server leaves out the words in <| |>
         r"<\|inner_suffix\|>",  # Apertus
         r"<unused95>",  # MedGemma
         r"\[unused17\]",  # Pangu
@@ -48,10 +48,10 @@ _TABLE = {
         r"<\|start\|>assistant|<\|(?:end|return)\|>|\[END FINAL RESPONSE\]",
     ),
 }
-"""Marks by what they do: an end also stands alone, where the beginning is in the prompt; a block is
-thinking as a whole; frames stand around what is said, and are taken out beside thinking only."""
+"""Marks by their effect. An end may stand alone if the prompt has the beginning. A block is
+thinking as a whole. Frames surround the answer, and are removed only if there is thinking."""
 _MARK = re.compile(
-    r"(?=[<&◁\[a])(?:"  # how all begin: else each is tried at each character
+    r"(?=[<&◁\[a])(?:"  # all marks begin so; otherwise each is tried at each character
     + "|".join(rf"(?P<{kind}>(?:{'|'.join(marks)})\s*)" for kind, marks in _TABLE.items())
     + ")",
     re.IGNORECASE | re.DOTALL,
@@ -59,10 +59,10 @@ _MARK = re.compile(
 
 
 def without_thinking(text: str) -> str:
-    r"""Return what is said in a model's text; the text itself if there is no thinking in it.
+    r"""Return the answer in a model's text; the whole text if there is no thinking in it.
 
-    What stands behind a beginning or before an end is thinking, in any case and spelling of the
-    marks. A mark between backticks is one that is spoken of.
+    The text after a beginning or before an end is thinking, in any case and spelling of the marks.
+    A mark between backticks is only a mention.
 
     >>> without_thinking("<think>She is sad.</think>Hi! [THINK]Ask her.[/THINK] Tea?")
     'Hi! Tea?'

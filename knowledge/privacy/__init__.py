@@ -1,7 +1,6 @@
 """Data that must not be stored or shown: secrets, numbers of documents, parts of addresses.
 
-`secrets` finds and masks it by the rules of `rules/*.toml`, which `rule` reads. A rule finds a
-value by its pattern; if its form alone does not prove it, the words of its `surroundings` decide.
-The words are data as well: `words/*.toml`, by concept and language, of which `vocabulary` makes
-patterns.
+`secrets` finds and masks this data by the rules of `rules/*.toml`, which `rule` reads. A rule finds
+a value by its pattern; if the form is no proof, the words of its `surroundings` decide. The words
+are data as well: `words/*.toml`, by concept and language. `vocabulary` turns them into patterns.
 """

@@ -17,7 +17,7 @@ def bare_address(url: str) -> str:
     """
     try:
         parts = urlsplit(url)
-        if parts.netloc and parts.port != 0:  # reading the port tells a password with a slash
+        if parts.netloc and parts.port != 0:  # reading the port reveals a password with a slash
             netloc = parts.netloc.rpartition("@")[2]
             return urlunsplit((parts.scheme, netloc, parts.path, "", ""))
     except ValueError:
@@ -26,7 +26,7 @@ def bare_address(url: str) -> str:
 
 
 def api_base(url: str) -> str:
-    """Return the base URL of an OpenAI-compatible interface, given that or the URL of a method.
+    """Return the base URL of an OpenAI-compatible interface, from the base or the URL of a method.
 
     >>> api_base("http://localhost:1234/v1/chat/completions/"), api_base("https://a.example/v1")
     ('http://localhost:1234/v1', 'https://a.example/v1')

@@ -1,6 +1,6 @@
-"""Checks of a value that a pattern has found: what looks like a password, and what is valid.
+"""Checks of a value that a pattern has found: whether it looks like a password, or is valid.
 
-Each is a function with an example; what stands around the value is read elsewhere.
+Each check is a function with an example; other modules read the words around the value.
 """
 
 import math
@@ -19,7 +19,7 @@ from stdnum.exceptions import ValidationError
 from souffleur.knowledge.privacy.vocabulary import listed
 
 Check = Callable[[str], bool]
-"""Returns whether what was found may be sensitive data of its kind."""
+"""Returns whether the found value may be sensitive data of its kind."""
 
 _LETTER, _DIGIT = re.compile("[A-Za-z]"), re.compile("[0-9]")
 _SIGN_INSIDE = re.compile(r"[A-Za-z0-9)](?:[!#$%&*+=?^~@|\\]+)(?=[A-Za-z0-9])|[!#$%&*?^~]$")
@@ -54,7 +54,7 @@ _ID_PREFIX = re.compile(
     r"(?i:(?:sha[0-9]*|md5|commit|rev|hash|blake2?[bs]?|cid|uuid|id|cus|price|prod|pi|po|re|pm|seti|src|ch|in|sub|evt|acct|txn|req"
     r"|user|usr|org|d|tpl|batch|ftjob|resp|msg|run|thread|asst|file|chatcmpl|call|order|build|img|image|video|post|item)[-_.])"
 )
-"""Prefixes of ids, which are made by chance but open nothing."""
+"""Prefixes of ids, which are random but open nothing."""
 _READ = re.compile(
     r".*[\w\]][\[(].*|[a-z_.]+=.*|\$.*|<.*|\{.*|\[.*|%[a-z]+%?|.*://.*|[^@]*@[a-z-]+\.[a-z.]+"
 )
@@ -63,7 +63,7 @@ _CAPITALS = re.compile("[A-Z0-9._-]+")
 
 
 def is_password_like(found: str) -> bool:
-    """Return whether the signs look like a password and like few other words.
+    """Return whether the characters look like a password, and rarely occur in other words.
 
     >>> is_password_like("Tea4two&Milk"), is_password_like("sunny-hill_77")
     (True, False)
@@ -74,7 +74,7 @@ def is_password_like(found: str) -> bool:
 
 
 def may_be_password(found: str) -> bool:
-    """Return whether the signs may be a password, but also a name or a number of something.
+    """Return whether the characters may be a password, but also a name or the number of a thing.
 
     >>> may_be_password("sunny_hill77"), may_be_password("teekanne4471")
     (True, True)
@@ -88,7 +88,7 @@ def may_be_password(found: str) -> bool:
 
 
 def is_surely_password(found: str) -> bool:
-    """Return whether the signs are surely a password, even without a word near them.
+    """Return whether the characters are surely a password, even without a word near them.
 
     >>> is_surely_password("Marmalade!Otter88"), is_surely_password("Yasmin@1960sham")
     (True, True)
@@ -106,7 +106,7 @@ def is_surely_password(found: str) -> bool:
 
 
 def has_inner_digit(found: str) -> bool:
-    """Return whether a digit stands between letters, as in passwords and few other words.
+    """Return whether a digit stands between letters, as in passwords but in few other words.
 
     >>> has_inner_digit("soggybiscuit4tea"), has_inner_digit("gr4nnysTeapot")
     (True, True)
@@ -121,7 +121,7 @@ def has_inner_digit(found: str) -> bool:
 
 
 def is_word_with_digits(found: str) -> bool:
-    """Return whether it is a long word with digits or several words, for a value after a label.
+    """Return whether the value after a label is a long word with digits, or several words.
 
     >>> is_word_with_digits("palomitas88"), is_word_with_digits("Tangerine-Fox-88")
     (True, True)
@@ -141,7 +141,7 @@ def is_word_with_digits(found: str) -> bool:
 
 
 def is_announced(found: str) -> bool:
-    """Return whether it may be a password at the end of a sentence that tells of one.
+    """Return whether the value may be a password at the end of a sentence that announces one.
 
     >>> is_announced("GreenApple-2031"), is_announced("top-10")
     (True, False)
@@ -150,7 +150,7 @@ def is_announced(found: str) -> bool:
 
 
 def is_login_word(found: str) -> bool:
-    """Return whether it may be the password of a service that is named.
+    """Return whether the value may be the password of a service that the text names.
 
     >>> is_login_word("sunsetRider44"), is_login_word("sunset44")
     (True, False)
@@ -184,7 +184,7 @@ def has_letters_and_digits(found: str) -> bool:
 
 
 def has_inner_sign(found: str) -> bool:
-    """Return whether a sign joins two parts, as in passwords and few other words.
+    """Return whether a special character joins two parts, as in passwords but in few other words.
 
     >>> has_inner_sign("milk%Bari"), has_inner_sign("milk-Bari"), has_inner_sign("well-known")
     (True, False, False)
@@ -197,7 +197,7 @@ def has_inner_sign(found: str) -> bool:
 
 
 def is_mixed(found: str) -> bool:
-    """Return whether it has letters and digits, and is not the name of a device or a standard.
+    """Return whether the value has letters and digits, and is no name of a device or a standard.
 
     >>> is_mixed("Teddy-Nebel-64"), is_mixed("wpa2-psk"), is_mixed("MacBook-2019")
     (True, False, False)
@@ -208,7 +208,7 @@ def is_mixed(found: str) -> bool:
 
 
 def has_many_sorts(found: str) -> bool:
-    """Return whether the signs are of many sorts, unlike a name in code.
+    """Return whether the characters are of many kinds, unlike a name in code.
 
     >>> has_many_sorts("BkBIDac43a+MEz"), has_many_sorts("my_secret_name1")
     (True, False)
@@ -219,7 +219,7 @@ def has_many_sorts(found: str) -> bool:
 
 
 def has_both(found: str) -> bool:
-    """Return whether there are letters and digits.
+    """Return whether the value has both letters and digits.
 
     >>> has_both("K4V7P"), has_both("HELLO")
     (True, False)
@@ -237,7 +237,7 @@ def has_four_signs(found: str) -> bool:
 
 
 def is_no_count(found: str) -> bool:
-    """Return whether numbers in words are not merely counted up ("one, two, three").
+    """Return whether number words do more than count up ("one, two, three").
 
     >>> is_no_count("four seven one nine"), is_no_count("One, two, three, four")
     (True, False)
@@ -252,7 +252,7 @@ def _is_made(found: str) -> bool:
 
 
 def is_random(found: str) -> bool:
-    """Return whether the signs look random: of all sorts, and hardly any of them twice.
+    """Return whether the characters look random: of all kinds, and with few repetitions.
 
     >>> is_random("cfxV7V40RY7AQbPENDZ1vMYF"), is_random("internationalisation-2024-Overview")
     (True, False)
@@ -269,7 +269,7 @@ def is_random(found: str) -> bool:
 
 
 def is_prefixed_key(found: str) -> bool:
-    """Return whether a short name is followed by many random signs.
+    """Return whether many random characters follow a short name.
 
     >>> is_prefixed_key("tgp_v1_" + "8f3k2m9q7x1z" * 3), is_prefixed_key("ab1-" + "A1B2C3D4" * 4)
     (True, True)
@@ -285,7 +285,7 @@ def is_prefixed_key(found: str) -> bool:
 
 
 def _entropy(found: str) -> float:
-    """Return the entropy of the signs, in bits a sign."""
+    """Return the entropy of the characters, in bits per character."""
     shares = [count / len(found) for count in Counter(found).values()]
     return -sum(share * math.log2(share) for share in shares)
 
@@ -298,7 +298,7 @@ class _Numbers(Protocol):
 
 
 def valid(*names: str) -> Check:
-    """Return the check by these modules of stdnum: one of them must accept the number.
+    """Return a check that accepts a number if one of these modules of stdnum accepts it.
 
     >>> is_tax_number = valid("de.idnr")
     >>> is_tax_number("36 574 261 809"), is_tax_number("36 574 261 808")
@@ -320,7 +320,7 @@ def _module(name: str) -> _Numbers:
 
 _NO_DIGIT = re.compile("[^0-9Xx]")
 
-# ISO/IEC 7812 issuers by length; 16 digits of an issuer not listed count too, save what begins
+# ISO/IEC 7812 issuers by length; 16 digits of an unknown issuer count too, unless they begin
 # like a year, as order numbers do.
 _ISSUED = re.compile(
     r"4(?:\d{12}|\d{15}|\d{18})|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|(?:50|5[6-9]|6\d)\d{11,17}"
@@ -356,11 +356,11 @@ def is_resident_id(found: str) -> bool:
 
 
 _BETWEEN = re.compile(r"[\s,;.):0-9]+")
-"""What stands between words, which may be numbered."""
+"""The text between words, which may be numbered."""
 
 
 def are_seed_words(found: str) -> bool:
-    """Return whether all words are of one list. Their order need not be that of a real wallet.
+    """Return whether all words are from the same list. The order of a real wallet is not required.
 
     https://github.com/bitcoin/bips/blob/master/bip-0039.mediawiki
 
@@ -410,4 +410,4 @@ CHECKS: dict[str, Check] = {
         may_be_password,
     )
 }
-"""The checks by the names that rules give them."""
+"""The checks by the names that rules use."""

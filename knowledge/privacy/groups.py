@@ -1,4 +1,4 @@
-"""Groups of sensitive data: the settings say for each whether it is kept."""
+"""Groups of sensitive data: the settings say for each group whether it is kept."""
 
 from enum import StrEnum
 
@@ -7,7 +7,7 @@ class Group(StrEnum):
     """A group of kinds of sensitive data."""
 
     SECRET = "secret"
-    """A key, a password or a code, which opens something."""
+    """A key, a password or a code that opens something."""
     DOCUMENT = "document"
     """The number of a card, an account or a document of identity."""
     CONTACT = "contact"
@@ -22,7 +22,7 @@ class SpecialCategory(StrEnum):
     HEALTH = "health"
     """An illness, a disability, a treatment, the state of body or mind."""
     BELIEF = "belief"
-    """A religion or world view, or having none."""
+    """A religion or world view, or the lack of it."""
     POLITICS = "politics"
     """A political opinion, a vote, a party, a trade union."""
     SEX = "sex"

@@ -1,7 +1,7 @@
 """Hints: fast checks of a text; a rule is tried only if its hint is true.
 
-Most messages hold nothing sensitive, and no pattern is tried on them whose hint is false. A hint
-reads the text in plain ASCII signs and lower case; whether its result is true is what counts.
+Most messages hold nothing sensitive; then all hints are false and no pattern is tried. A hint reads
+the text in plain ASCII characters and lower case. Only the truth of its result counts.
 """
 
 import re
@@ -32,15 +32,15 @@ _WITH_DIGIT = {
         "|[a-z]{5}[0-9]{4}[a-z]"
     ),
 }
-"""Patterns with a digit, which are not tried on texts that have none."""
+"""Patterns with a digit; they are not tried on texts without digits."""
 _has_digit = re.compile(_PATTERNS["digit"]).search
 
 
 def hint_of(said: str | Sequence[str]) -> Hint:
-    """Return the hint that a section of rules names, always the same one.
+    """Return the hint that a section of rules names; the same name always gives the same object.
 
-    One of the words of a list must be there, or one of a concept's words ("words opening_signs").
-    Anything else is the name of a hint in this module.
+    For a list, one of its words must be in the text; for "words CONCEPT", one of the concept's
+    words. Any other name is that of a hint in this module.
 
     >>> hint_of("digits")("1 of 22"), hint_of(["=", ":"])("pin = 1"), hint_of("groups")("tea")
     (False, True, None)
@@ -63,7 +63,7 @@ def _hint(said: str | tuple[str, ...]) -> Hint:
 
 
 def any_of(*words: str) -> Hint:
-    """Return the hint that one of these words is there, with composed or separate marks.
+    """Return the hint that one of these words is in the text, with composed or separate marks.
 
     >>> any_of("paß", "パス")("der pass"), any_of("pass")("der pass")
     (False, True)
@@ -86,7 +86,7 @@ def _with_digit(source: str) -> Hint:
 
 
 def names_country_number(lowered: str) -> bool:
-    """Return whether a country's own name of a number is there, and digits of a document.
+    """Return whether the text has a country's name for a document number, and enough digits.
 
     >>> names_country_number("moj oib je 44762168275"), names_country_number("44762168275")
     (True, False)
@@ -96,7 +96,7 @@ def names_country_number(lowered: str) -> bool:
 
 
 def tells_numbers(lowered: str) -> bool:
-    """Return whether numbers are told in words, as "seven, two" or "seven 22".
+    """Return whether the text has numbers in words, as "seven, two" or "seven 22".
 
     >>> tells_numbers("four, seven one nine"), tells_numbers("one of us has two cats")
     (True, False)
@@ -117,7 +117,7 @@ def _spelt(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _in_a_row(lowered: str) -> bool:
-    """Return whether two of the words, or one and digits, stand beside each other."""
+    """Return whether two of the words, or a word and digits, are next to each other."""
     words = _WORDS_AND_DIGITS(lowered)
     return any(
         one in _numbers() and (other in _numbers() or other.isdecimal())

@@ -1,8 +1,8 @@
-"""Texts that are too long for the rules, which are masked by the form of their values alone.
+"""Masking of texts that are too long for the rules, by the form of their values alone.
 
-The rules are hundreds of patterns, and dozens of them read what stands around each number. A talk
-costs little. A pasted table of numbers would cost a second for some ten thousand characters, and
-nobody else is answered meanwhile.
+The rules are hundreds of patterns, and dozens of them read the words around each number. A talk
+takes little time. A pasted table of numbers would take a second per ten thousand characters, and
+nobody else gets an answer in that time.
 """
 
 import re
@@ -12,9 +12,9 @@ from functools import cache
 from souffleur.knowledge.privacy.groups import Group
 
 MAX_STEPS = 4_000_000
-"""Steps for one text: characters that patterns read. They take about 0.15 s of processor time."""
+"""Maximum steps for a text, in characters that patterns read: about 0.15 s of processor time."""
 SURROUNDINGS = 1_000
-"""Steps to read the words around one value: it takes as long as to read so many characters."""
+"""Steps for reading the words around a value: it takes as long as reading so many characters."""
 
 
 class TooMuchError(Exception):
@@ -35,7 +35,7 @@ class Effort:
 
 
 _DIGITS = r"(?!(?:19|20)\d\d(?!\d|[ .,/()-]{1,2}+\d))\d(?:[ .,/()-]{0,2}+\d){3,}+"
-"""Four digits or more, in groups or not, that are more than a year."""
+"""Four digits or more, in groups or not, that are not just a year."""
 _NUMERALS = "[〇零一二三四五六七八九]{4,}+"
 _SIGN = r"[!-~\u00c0-\u024f\u0400-\u04ff]"
 
@@ -47,7 +47,7 @@ def _run(least: int, *has: str) -> str:
 
 
 _KEYS = f"{_run(6, '[A-Za-z]', '[0-9]')}|{_run(80, '[A-Za-z]')}"
-"""Six signs or more with a letter and a digit among them, or very many."""
+"""Six characters or more with a letter and a digit, or a very long run."""
 _FORMS = {
     Group.SECRET: (_KEYS, _DIGITS, _NUMERALS),
     Group.DOCUMENT: (_KEYS, _DIGITS),
@@ -56,7 +56,7 @@ _FORMS = {
 
 
 def mask_coarsely(text: str, mask: str, groups: AbstractSet[Group]) -> str:
-    """Return the text with everything that looks like a number or a key replaced by the mask.
+    """Return the text with all values that look like a number or a key replaced by the mask.
 
     >>> mask_coarsely("In 2019 my pin was 4471, my key k7-Xy!2pq", "***", {Group.SECRET})
     'In 2019 my pin was ***, my key ***'
@@ -68,6 +68,6 @@ def mask_coarsely(text: str, mask: str, groups: AbstractSet[Group]) -> str:
 
 @cache
 def _pattern(groups: frozenset[Group]) -> re.Pattern[str]:
-    """Return the pattern of the forms of these groups, each form once."""
+    """Return the pattern for the forms of these groups, each form once."""
     forms = dict.fromkeys(form for group in Group if group in groups for form in _FORMS[group])
     return re.compile("|".join(forms))

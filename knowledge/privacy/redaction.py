@@ -1,8 +1,8 @@
 """Redaction of other programs' messages for logs and stored errors: no keys, no private talk.
 
 A program that refuses a text may quote it: whole or in part, in other spacing, case or width, in
-JSON or HTML. So a word of its message is left out if it has something in common with the text that
-the program was sent, unless it is one of the `KNOWN` words of errors.
+JSON or HTML. So a word of its message is left out if it shares letters with the sent text, unless
+it is one of the `KNOWN` words of errors.
 """
 
 import html
@@ -52,10 +52,10 @@ _UNSPACED = """
 """
 
 KNOWN = frozenset((*_GRAMMAR.split(), *_ERRORS.split(), *_UNSPACED.split()))
-"""Usual words of error messages, in lower case: they reveal nothing of a talk."""
+"""Usual words of error messages, in lower case: they reveal nothing about a talk."""
 
 _READ = 4000
-"""Maximum number of characters of a message that are read; longer ones are web pages."""
+"""Maximum characters of a message that are read; longer messages are web pages."""
 _DEPTH = 3
 """Maximum levels of nested escapes: JSON in JSON in JSON."""
 _SHORTEST_SECRET = 4
@@ -72,17 +72,17 @@ _TOKEN = re.compile(
     rf"|{'|'.join(sorted(_UNSPACED.split(), key=len, reverse=True))}"
     r"|[^\W_]|[\u2600-\u27bf\U0001f000-\U0001faff]"
 )
-"""A word in Latin letters, a known word, or any other letter: in other scripts each is compared."""
+"""A Latin word, a known word, or another letter: other scripts are compared letter by letter."""
 _MARKS = dict.fromkeys((*range(0x300, 0x370), *map(ord, "'’")))
 """Marks of letters, and apostrophes, which are removed before a comparison."""
 _SHARED = 4
-"""A word is cut if the sent text has so many of its characters in a row, or a shorter word."""
+"""Number of characters in a row (or a whole shorter word) that make a shared word private."""
 _IN_A_ROW = 3
-"""So many words in a row are cut if the sent text has them, even if each is known."""
+"""Number of words in a row that are private if the sent text has them, even if each is known."""
 _VALUE = re.compile(
     r"\(was .*?(?:\)|…|$)|(?<![^\W_])(?:'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\")|\n.*", re.DOTALL
 )
-"""The part of a message of ours that quotes an answer."""
+"""The part of our own message that quotes an answer."""
 _SHORTENED = (
     re.compile(r"(?<![A-Za-z0-9])(?:sk|pk|rk)[-_][A-Za-z0-9*_.…-]{4,}+"),
     re.compile(r"(?<![A-Za-z0-9])(?:gsk|hf|xai|nvapi|pplx|AIza)[-_]?[A-Za-z0-9*_-]{16,}+"),
@@ -96,7 +96,7 @@ _SHORTENED = (
 def redact(words: str, private: Sequence[str] = (), secrets: Sequence[str] = ()) -> str:
     """Return another program's message on one line, with "…" for keys and for words it was sent.
 
-    Escapes and tags are removed first, as quotations may be embedded in JSON or HTML. Secrets and
+    Escapes and tags are removed first, as quotations may be inside JSON or HTML. Secrets and
     document numbers are those that `secrets` finds, whatever the settings say about memories.
 
     >>> redact("policy: 'I hate my boss, Tom' (key sk-1234567)", ["Well, I hate my boss, Tom."])
@@ -108,13 +108,13 @@ def redact(words: str, private: Sequence[str] = (), secrets: Sequence[str] = ())
     for secret in secrets:
         words = words.replace(secret, "…") if len(secret) >= _SHORTEST_SECRET else words
     words = _one_line(_TAG.sub(" ", words))
-    # What looks like a key in an address or header is cut first, as a cut would hide what it is.
+    # Possible keys in addresses and headers are cut first, as later cuts would hide their form.
     words = _without_keys(words)
     return _without_keys(_without(words, _letters("\n".join(map(_plain, private)))))
 
 
 def redact_own(words: str, private: Sequence[str]) -> str:
-    """Return a message of ours about an answer, without quotations of the answer or the talk.
+    """Return our own message about an answer, without quotations of the answer or the talk.
 
     >>> redact_own("ops.0.kind: must be one of fact, todo (was 'psoriasis')", [])
     'ops.0.kind: must be one of fact, todo …'
@@ -132,7 +132,7 @@ def _without_keys(words: str) -> str:
 
 @dataclass
 class _Token:
-    """A word of a message, in the letters by which it is compared."""
+    """A word of a message, in the letters that are compared."""
 
     start: int
     end: int
@@ -141,7 +141,7 @@ class _Token:
 
 
 def _without(words: str, sent: str, *, single: bool = True) -> str:
-    """Return a message without words of the sent text: `single` ones too, or only rows of them."""
+    """Return a message without rows of words of the sent text; with `single`, also single words."""
     tokens = [_Token(*one.span(), _letters(one[0])) for one in _TOKEN.finditer(words)]
     for token in tokens:
         token.cut = single and token.letters not in KNOWN and _shares(token.letters, sent)
@@ -172,7 +172,7 @@ def _shares(letters: str, sent: str) -> bool:
 
 
 def _letters(text: str) -> str:
-    """Return the letters, digits and pictures of a text, in one case and width, without marks.
+    """Return the letters, digits and emoji of a text, in one case and width, without marks.
 
     >>> _letters("Ｍy Café, 我们 🍵")
     'mycafe我们🍵'

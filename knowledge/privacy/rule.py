@@ -54,7 +54,7 @@ joined_passphrases long_keys assigned grouped_codes told_seeds
 social_security tax health bank national country_numbers passports_and_licences told_documents
 phones emails
 """
-"""The sections in their order: the first rule that finds something names its kind."""
+"""The sections in order: the first rule that finds data names its kind."""
 _WORDS: Mapping[str, Callable[..., str]] = {
     "words": words,
     "any": alternatives,
@@ -65,7 +65,7 @@ _BASE = {"letters": LETTERS, "measure": MEASURE, "value": VALUE}
 _PLACE = re.compile(r"\{\{([a-z_]+)((?: [^{}]*)?)\}\}")
 _SURROUNDINGS = ("before", "after", "weak", "across")
 _CROSSED = re.compile(r"(?i:x{8}|\*{6})")
-"""Signs in the place of a value that was taken out, or is to be put in."""
+"""Characters that replace a removed value, or mark the place for a value."""
 
 Table = Mapping[str, Any]
 """A table of a TOML file."""
@@ -73,34 +73,34 @@ Table = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Rule:
-    """How one kind of sensitive data is found."""
+    """How a kind of sensitive data is found."""
 
     kind: str
     """The name of the kind, in words."""
     group: Group
-    """The group of the kind, by which the settings decide what is done about it."""
+    """The group of the kind; the settings decide by group."""
     example: str
     """A message with such data between ⟦ and ⟧; empty for keys that commit scanners look for."""
     value: str
-    """The pattern of the data; its groups are what is masked, or all of it if it has none."""
+    """The pattern of the data. Its groups are masked; without groups, the whole match is masked."""
     near: Surroundings | None = None
     """The words around the data; `None` if the pattern itself proves it."""
     check: Check | None = None
     """A check of the data; `None` if the pattern is enough."""
     hint: Hint | None = None
-    """A fast check of the text in lower case; the rule is tried only if it is true."""
+    """A fast check of the text in lower case; the rule is tried only if the hint is true."""
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """The compiled pattern. Compiling all takes half a second; most are never tried."""
+        """The compiled pattern. Compiling all takes half a second, and most are never tried."""
         return _compiled(self.value)
 
     def may_be_in(self, text: SearchedText) -> bool:
-        """Return whether the text has the words that must stand around such data."""
+        """Return whether the text has the words that must stand around this kind of data."""
         return self.near is None or self.near.may_hold(text)
 
     def holds(self, text: SearchedText, start: int, end: int) -> bool:
-        """Return whether what the pattern found at these places of the text is such data."""
+        """Return whether the match between these places of the text is this kind of data."""
         if _CROSSED.search(text.plain, start, end):
             return False
         if self.check is not None and not self.check(text.plain[start:end]):
@@ -110,9 +110,9 @@ class Rule:
 
 @cache
 def _compiled(value: str) -> re.Pattern[str]:
-    """Return the pattern of a value, one object for all rules that share it.
+    """Return the compiled pattern of a value; rules with the same pattern share one object.
 
-    It also matches letters and kana whose marks are characters of their own.
+    It also matches letters and kana with separate marks.
     """
     return re.compile(re.sub(r"[^\x00-\x7f]", _composed_or_apart, value), re.ASCII)
 
@@ -124,7 +124,7 @@ def _composed_or_apart(found: re.Match[str]) -> str:
 
 @cache
 def rules() -> tuple[Rule, ...]:
-    """Return all rules, in the order in which they are tried. The files are read once."""
+    """Return all rules in the order of trying. The files are read once."""
     files = [tomllib.loads(file.read_text(encoding="utf-8")) for file in _FOLDER.glob("*.toml")]
     shared = next(file for file in files if not file.keys() - {"parts", "near"})
     sections = {}
@@ -153,7 +153,7 @@ def _rules_of(section: Table, parts: ChainMap[str, Any], nears: Table) -> Iterat
 
 
 def _form(row: Table) -> dict[str, str]:
-    """Return the part `form` of a rule that tells only the form of its number."""
+    """Return the part `form` of a rule, which gives only the form of its number."""
     if "exactly" in row:
         return {"form": row["exactly"]}
     if "digits" not in row:
@@ -210,5 +210,5 @@ def _part(place: re.Match[str], parts: Mapping[str, Any]) -> str:
 
 @cache
 def _words(name: str, given: str) -> str:
-    """Return the pattern of the words of concepts, or of those that are given themselves."""
+    """Return the pattern of the words of concepts, or of directly given words."""
     return spell(given) if name == "spell" else _WORDS[name](*given.split())

@@ -1,4 +1,4 @@
-"""Secrets are found and masked by patterns, so that no memory holds them."""
+"""Finding and masking secrets by patterns, so that no memory holds them."""
 
 import hashlib
 import re
@@ -23,7 +23,7 @@ _RulesByHint = tuple[tuple[Hint | None, tuple[Rule, ...]], ...]
 
 
 class _Plain(dict[int, str]):
-    """Maps each character to an ASCII equivalent, if there is one; indexes stay the same."""
+    """Maps each character to its ASCII equivalent, if it has one; indexes stay the same."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -39,7 +39,7 @@ _PLAIN[ord("−")] = "-"
 
 
 def find_secret(text: str, groups: AbstractSet[Group] = NEVER_KEPT) -> str | None:
-    """Return the kind of sensitive data in the text, in words; `None` if none is found.
+    """Return the kind of sensitive data in the text, in words; `None` if there is no such data.
 
     `groups` are the groups of data that are looked for.
 
@@ -75,8 +75,8 @@ def mask(text: str, groups: AbstractSet[Group] = NEVER_KEPT) -> str:
 def mask_together(*texts: str, groups: AbstractSet[Group] = NEVER_KEPT) -> tuple[str, ...]:
     """Return consecutive texts with secrets masked, even if the label is in an earlier text.
 
-    `groups` are the groups of data that are masked. Of texts that are too long for the rules,
-    anything with the form of a value is masked: see `long_texts`.
+    `groups` are the groups of data that are masked. In texts that are too long for the rules, all
+    values with the form of sensitive data are masked: see `long_texts`.
 
     >>> mask_together("tell me my wifi password", "tea4two!2024, as always")
     ('tell me my wifi password', '[secret], as always')
@@ -101,7 +101,7 @@ def _mask(texts: tuple[str, ...], by_hint: _RulesByHint, effort: Effort) -> tupl
 
 
 def without_secret(name: str) -> str:
-    """Return an id as it may be stored: itself, or a hash of it if a secret is in it.
+    """Return an id in a form for storing: unchanged, or a hash if it contains a secret.
 
     >>> without_secret("turn 7"), without_secret("my password is tea4two!2024")
     ('turn 7', 'redacted-a7e4a437b14589eb')
@@ -134,7 +134,7 @@ def _by_hint(some: Iterable[Rule]) -> _RulesByHint:
 
 
 def _find(text: str, by_hint: _RulesByHint, effort: Effort) -> Iterator[tuple[Rule, Span]]:
-    """Yield each rule that finds something in the text, with its span; masked parts are skipped.
+    """Yield each rule that finds data in the text, with its span; skips masked parts.
 
     Raises TooMuchError.
     """
@@ -155,14 +155,14 @@ def _find(text: str, by_hint: _RulesByHint, effort: Effort) -> Iterator[tuple[Ru
 
 
 def _matches(rule: Rule, text: SearchedText) -> Iterable[re.Match[str]]:
-    """Return the matches of a rule; none if the text has no words that must stand around one."""
+    """Return the matches of a rule; no matches if the text lacks the surrounding words."""
     if text.first(rule.pattern) is None or not rule.may_be_in(text):
         return ()
     return text.matches(rule.pattern)
 
 
 def _plain(text: str) -> str:
-    """Return the text in plain ASCII signs; every index stays the same."""
+    """Return the text in plain ASCII characters; every index stays the same."""
     return text.replace("`", "'") if text.isascii() else text.translate(_PLAIN)
 
 

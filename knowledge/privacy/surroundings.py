@@ -1,7 +1,7 @@
 """Surroundings of a value: the words of its sentence that say whether it is a secret.
 
-People name a secret before or after its value, and often not beside it: "7350 is, by the way, the
-PIN of my card". So the value is found by its form, and the words around it decide.
+People name a secret before or after its value, and often far from it: "7350 is, by the way, the PIN
+of my card". So the form finds the value, and the words around it decide.
 """
 
 import re
@@ -15,7 +15,7 @@ from souffleur.knowledge.privacy.vocabulary import alternatives, words
 HIDDEN = "\0"
 """Placeholder for each character of data that is already masked; no pattern matches it."""
 VALUE = r"\n"
-"""The place of the value between the words before and after it, for a pattern of both."""
+"""The mark for the value between the words before and after it, for a pattern of both."""
 
 MEASURE = (
     r"[0-9]{1,4}+(?:[-~][0-9]{1,4}+)?+[ -]?+(?:%|[位个個字桁年月日号號次回天秒种種人元円倍岁歳]"
@@ -28,11 +28,11 @@ MEASURE = (
 _LETTER = re.compile(r"[^\W\d_]")
 _LINE_END = re.compile(rf"[\n{HIDDEN}]")
 _CLAUSE_END = re.compile(rf"[\n{HIDDEN}。]|[.!?…]+(?=\s|$|[^\x00-\x7f])|[0-9]{{3}}")
-"""The end of a sentence, or another number: words beyond it may belong to that number."""
+"""The end of a sentence, or another number: later words may belong to that number."""
 
 
 class SearchedText:
-    """A text in plain ASCII signs, with the matches that were already searched in it."""
+    """A text in plain ASCII characters, with cached matches of searches."""
 
     def __init__(self, plain: str, effort: Effort) -> None:
         self.plain = plain
@@ -43,8 +43,8 @@ class SearchedText:
         self._matches: dict[int, tuple[re.Match[str], ...]] = {}
 
     def first(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Return the first match of a pattern; several rules share one."""
-        key = id(pattern)  # to hash a pattern is to read all of it
+        """Return the first match of a pattern; several rules share a pattern."""
+        key = id(pattern)  # hashing a pattern reads all of it
         if key not in self._first:
             self.effort.spend(len(self.plain))
             self._first[key] = pattern.search(self.plain)
@@ -61,7 +61,7 @@ class SearchedText:
         return self._matches[key]
 
     def has(self, words: str, around: str) -> bool:
-        """Return whether the pattern is in `around`; answers are kept, as tables repeat it."""
+        """Return whether the pattern is in `around`; cached, as tables repeat the same words."""
         asked = words, around
         if asked not in self._has:
             self.effort.spend(len(around))
@@ -80,19 +80,19 @@ class Surroundings:
     after: int = 50
     """Number of characters that are read after the value."""
     weak: bool = False
-    """True for plain digits: counts and prices are ignored, and the words must be in the same
-    sentence, without another number between."""
+    """True for plain digits: skips counts and prices; the words must be in the same sentence,
+    without another number between."""
     across: bool = False
     """Whether the words of a weak value may also be in a neighbouring sentence."""
     unless: str | None = None
     """The pattern of words that name something else, such as an order; they rule the value out."""
 
     def may_hold(self, text: SearchedText) -> bool:
-        """Return whether the text has the words anywhere; if not, no value of it can be meant."""
+        """Return whether the text has the words anywhere; without them, it has no such value."""
         return VALUE in self.words or text.has(self.words, text.lowered)
 
     def hold(self, text: SearchedText, start: int, end: int) -> bool:
-        """Return whether words around the value between these places of the text name it."""
+        """Return whether the words around the value between these places of the text name it."""
         text.effort.spend(SURROUNDINGS)
         before, after = self._around(text.plain, start, end)
         if not (_LETTER.search(before) or _LETTER.search(after)):
@@ -126,7 +126,7 @@ _END_OR_OTHER_SCRIPT = r"[^\w\s]|$|[^\x00-\u024f\u0400-\u04ff]"
 
 
 def is_mere_number(before: str, value: str, after: str) -> bool:
-    """Return whether a value is a count, a price, an hour, or the number of something else.
+    """Return whether a value is a count, a price, an hour, or the number of another thing.
 
     `before` and `after` are the words around the value, in lower case.
 
@@ -147,7 +147,7 @@ def is_mere_number(before: str, value: str, after: str) -> bool:
 
 @cache
 def _signs_of_mere_numbers() -> dict[str, re.Pattern[str]]:
-    """Return patterns of the words beside a number that counts, measures or costs something."""
+    """Return patterns of the words next to a number that counts, measures or costs something."""
     signs = {
         "counted": MEASURE,
         "unit": rf"\s?(?:[{_UNIT_SIGNS}]|[km](?![a-z])|(?:{alternatives('unit')})(?![a-zà-ÿа-яё]))",

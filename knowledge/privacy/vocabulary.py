@@ -1,10 +1,10 @@
 """The words by which people tell secrets, as parts of patterns.
 
-The files of `words/` have a table for each concept, and in it a line for each language, or for
-another division. " | " separates the words of a line. A word is a regular expression in lower case
-and composed letters; its brackets only group, and a long one may be broken before a `|` or at a
-space. A word stands alone: no letter precedes or follows it, unless "…" leaves that end open.
-Words of scripts without spaces, such as Chinese, may stand beside anything.
+The files of `words/` have a table for each concept, and in each table a line for each language, or
+for another division. " | " separates the words of a line. A word is a regular expression in lower
+case and composed letters; its brackets only group. A long word may be broken before a `|` or at a
+space. A word stands alone: no letter comes before or after it, unless "…" leaves that end open.
+Words of scripts without spaces, such as Chinese, may stand next to any letter.
 """
 
 import re
@@ -15,7 +15,7 @@ from pathlib import Path
 
 _FOLDER = Path(__file__).parent / "words"
 LETTERS = r"A-Za-z\u00c0-\u024f\u0300-\u036f\u0400-\u04ff"
-"""Latin and Cyrillic letters, and marks that stand apart."""
+"""Latin and Cyrillic letters, and separate marks."""
 
 _OWN_START, _OWN_END = "(?<![a-zà-ÿа-яё])", "(?![a-zà-ÿа-яё])"
 _GROUP = re.compile(r"(?<!\\)\((?!\?)")
@@ -47,7 +47,7 @@ def alternatives(concept: str, *languages: str) -> str:
 def own_in_text(concept: str, *languages: str) -> str:
     """Return the words of a concept for a raw text: with separate marks and any white space.
 
-    It is an atomic group, as the words end where no letter follows.
+    The pattern is an atomic group, as the words end where no letter follows.
 
     >>> re.match(own_in_text("about", "de"), "für den Router").group()
     'für'
@@ -56,7 +56,7 @@ def own_in_text(concept: str, *languages: str) -> str:
 
 
 def in_text(concept: str, *languages: str) -> str:
-    """Return the words as `own_in_text` does, but as alternatives without limits."""
+    """Return the words as in `own_in_text`, but as alternatives without limits."""
     return _SPACE_OUTSIDE.sub(r"\\s", alternatives(concept, *languages))
 
 
@@ -72,7 +72,7 @@ def listed(concept: str, *languages: str) -> tuple[str, ...]:
 
 @cache
 def spell(*lines: str) -> str:
-    """Return the pattern of the words of these lines, which are written like those of the files.
+    """Return the pattern of the words of these lines, which have the format of the files.
 
     >>> spell("dni | n(ie|if)", "tax…")
     '(?:(?<![a-zà-ÿа-яё])(?:dni|n(?:ie|if))(?![a-zà-ÿа-яё])|(?<![a-zà-ÿа-яё])tax)'

@@ -45,10 +45,10 @@ Command = Callable[..., None]
 
 
 class Grouped(TyperGroup):
-    """A command whose help lists its commands under the headings of their groups."""
+    """A command whose help lists its commands by group, under the groups' headings."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write a section for each group, its commands in the order of their use."""
+        """Write a section for each group; its commands are in the order of use."""
         wide = max(map(len, self.commands))
         groups: dict[str, list[tuple[str, str]]] = {}
         for name, command in self.commands.items():
@@ -61,7 +61,7 @@ class Grouped(TyperGroup):
 
 
 def _group(help: str, commands: Mapping[str, Sequence["Command | typer.Typer"]]) -> typer.Typer:
-    """Return a command with these commands, by the headings of their groups."""
+    """Return a command that has these commands, listed by the headings of their groups."""
     made = typer.Typer(
         cls=Grouped,
         help=help,
@@ -76,7 +76,7 @@ def _group(help: str, commands: Mapping[str, Sequence["Command | typer.Typer"]])
                 made.add_typer(one, short_help=one.info.help, rich_help_panel=heading)
             else:
                 name = one.__name__.rstrip("_")
-                summary = (one.__doc__ or "").partition("\n")[0]  # click would cut it
+                summary = (one.__doc__ or "").partition("\n")[0]  # click would cut the text
                 made.command(name, short_help=summary, rich_help_panel=heading)(one)
     return made
 
@@ -150,7 +150,7 @@ EXIT_CODES: tuple[tuple[type[SouffleurError], int], ...] = (
 )
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""Error numbers of a file for which there is no room; such an error may name no file."""
+"""Error numbers for a file without room on its disk; these errors may name no file."""
 
 
 def main(opener: "Opener | None" = None) -> None:

@@ -1,4 +1,4 @@
-"""Commands of the command line, made of functions: their event loop, their store, their output."""
+"""Commands of the command line, made from functions: their event loop, store and output."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Result:
 
 
 def listed(items: Sequence[T], columns: Columns[T], *, empty: str, title: str = "") -> Result:
-    """Return a table as a result, see `show`; its data are the items."""
+    """Return a table as a result, see `show`; its data is the items."""
     return Result(items, lambda: show(items, columns, empty=empty, title=title))
 
 
@@ -61,7 +61,7 @@ def printed(work: Callable[P, Result | None]) -> Callable[..., None]:
 
 
 def in_loop(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    """Make a function of a coroutine function, see `run_async`."""
+    """Make a function from a coroutine function, see `run_async`."""
 
     def run(*given: P.args, **options: P.kwargs) -> T:
         return run_async(work(*given, **options))
@@ -70,7 +70,7 @@ def in_loop(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
 
 
 def on_memory(work: "Callable[Concatenate[Memory, P], Coroutine[Any, Any, T]]") -> Callable[P, T]:
-    """Make a function of a coroutine function that is given the memory, see `with_memory`."""
+    """Make a function from a coroutine function that gets the memory, see `with_memory`."""
 
     def run(*given: P.args, **options: P.kwargs) -> T:
         return with_memory(lambda memory: work(memory, *given, **options))
@@ -81,7 +81,7 @@ def on_memory(work: "Callable[Concatenate[Memory, P], Coroutine[Any, Any, T]]") 
 def _as_command(
     run: Callable[P, T], work: Callable[..., Any], *, given: int = 0, more: Sequence[Parameter] = ()
 ) -> Callable[P, T]:
-    """Return `run` with the name, the help and the options of `work`, and `more` options.
+    """Return `run` with the name, the help and the options of `work`, and with `more` options.
 
     The first `given` arguments of `work` are no options.
     """

@@ -31,9 +31,9 @@ T = TypeVar("T")
 HISTORY_MESSAGES = 20
 """Messages of this session that the companion sees."""
 SHOWN_WHISPERS = 6
-"""Maximum lines of a whisper that are shown; lines of the whisper before are only counted."""
+"""Maximum lines of a whisper that are shown; lines of the previous whisper are only counted."""
 LOOK_PAUSE = 0.2
-"""Seconds between two looks at the judged turns."""
+"""Seconds between two checks for judged turns."""
 
 HELP = {
     "/memories": "what is remembered of you, the most valuable first",
@@ -46,21 +46,21 @@ HELP = {
 
 
 class Terminal(Protocol):
-    """A terminal in which a talk is held, see `souffleur.cli.terminal`."""
+    """A terminal for a talk, see `souffleur.cli.terminal`."""
 
     async def read(self) -> str | None:
-        """Return the next line; `None` when there are no more."""
+        """Return the next line; `None` at the end of input."""
 
     def tell(self, *lines: str) -> None:
-        """Print lines of markup without overwriting the line that is being typed."""
+        """Print lines of markup without overwriting the line that the user is typing."""
 
 
 async def converse(settings: Settings, user_id: str, session_id: str, terminal: Terminal) -> None:
-    """Talk until `/quit`, the end of input or a signal; then judge the turns that still wait."""
+    """Talk until `/quit`, the end of input or a signal; then judge the waiting turns."""
     endpoint = make_endpoint(settings)
     leaving = stop_on_signal()
     try:
-        # Closing does not wait a second time: what is left was given its time, or was refused it.
+        # Closing does not wait again: the remaining turns had their time, or were refused it.
         async with open_memory(change_settings(settings, shutdown_timeout=0.0)) as memory:
             talk = _Talk(memory, endpoint, user_id, session_id, terminal)
             await _unless(leaving, talk.hold())
@@ -82,7 +82,7 @@ class _Talk:
         self._error = ""
 
     async def hold(self) -> None:
-        """Answer line after line, and print judgements as they come."""
+        """Answer line by line, and print judgements as they come."""
         watch = asyncio.create_task(self._watch())
         try:
             while (line := await self._terminal.read()) is not None:
@@ -95,7 +95,7 @@ class _Talk:
             watch.cancel()
 
     async def end(self, seconds: float, leaving: asyncio.Event) -> None:
-        """Give the judge these seconds for the turns that wait, unless a second signal comes."""
+        """Give the judge these seconds for the waiting turns, unless a second signal comes."""
         leaving.clear()
         self._memory.end_session(user_id=self._user_id, session_id=self._session_id)
         with console.status("judging what was said; Ctrl-C leaves it for later …"):
@@ -147,10 +147,10 @@ class _Talk:
             await self._look()
 
     async def _look(self) -> None:
-        """Print the judgements since the last look, and an error if judging fails."""
+        """Print the judgements since the last call, and an error if judging fails."""
         try:
             judged = await self._judgements.find_new()
-        except SouffleurError:  # the store is out of reach, which the memory's error says
+        except SouffleurError:  # the store cannot be reached, which the memory's error says
             judged = []
         for one in judged:
             self._commands.note(one.entries)
@@ -164,7 +164,7 @@ class _Talk:
 
 
 class ChatCommands:
-    """The commands of one talk, and the changes made in it, for `/undo`."""
+    """The commands of a talk, and the changes made in it, for `/undo`."""
 
     def __init__(self, memory: Souffleur, user_id: str, say: Callable[[str], None]) -> None:
         self._memory, self._user_id, self._say = memory, user_id, say
@@ -190,7 +190,7 @@ class ChatCommands:
             self._say(f"there is no command {escape(name)}: /help lists them")
 
     def note(self, entries: Sequence[LedgerEntry]) -> None:
-        """Note the changes of one turn or command."""
+        """Note the changes of a turn or command."""
         if changed := [entry for entry in entries if can_undo(entry)]:
             self._changes.append(changed)
 
@@ -261,14 +261,14 @@ class Judgement:
     entries: tuple[LedgerEntry, ...]
 
     def lines(self) -> list[str]:
-        """Return the judgement as lines of markup, one for each op."""
+        """Return the judgement as lines of markup, a line for each op."""
         if self.turn.state is TurnState.FAILED:
             return [f"[red]not judged[/]  {escape(self.turn.error)}"]
         return [format_entry(entry) for entry in self.entries]
 
 
 class Judgements:
-    """Follows the turns that were observed in this talk."""
+    """Follows the turns of this talk that were observed."""
 
     def __init__(self, memory: Souffleur, user_id: str, session_id: str) -> None:
         self._memory = memory
@@ -298,7 +298,7 @@ class Judgements:
 
 
 def farewell(waiting: int, failed: int, *, told: bool) -> list[str]:
-    """Return lines on the turns that wait or failed; `told`: whether the talk was summarised.
+    """Return lines about turns that wait or failed; `told` is whether the talk was summarised.
 
     >>> farewell(2, 0, told=False), farewell(0, 0, told=True)
     (['2 turns are kept, and will be judged at the next start'], ['all is judged'])
@@ -316,7 +316,7 @@ def farewell(waiting: int, failed: int, *, told: bool) -> list[str]:
 
 
 async def _unless(leaving: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
-    """Return the result of the work; `None` if it was cancelled because of the event."""
+    """Return the result of the work; `None` if the event cancelled the work."""
     task, left = asyncio.create_task(work), asyncio.create_task(leaving.wait())
     await asyncio.wait({task, left}, return_when=asyncio.FIRST_COMPLETED)
     left.cancel()
@@ -327,7 +327,7 @@ async def _unless(leaving: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | N
 
 
 def _shown_whisper(text: str, former: Collection[str]) -> list[str]:
-    """Return the new lines of a whisper, and the number of others, as lines of markup.
+    """Return the new lines of a whisper and the number of the other lines, as lines of markup.
 
     >>> _shown_whisper("You know:\\n- Ann likes tea.\\n- Ann has a cat.", ["Ann likes tea."])
     ['  [dim]whispered  Ann has a cat.[/]', '  [dim]whispered  and 1 as before: /why[/]']

@@ -18,27 +18,27 @@ from rich.segment import Segment
 from souffleur.knowledge.text.plain import showable
 
 TERMINATED = 128 + signal.SIGTERM
-"""Exit code after SIGTERM, as shells have it."""
+"""Exit code after SIGTERM, as in shells."""
 STANDARD_OUTPUT = Path("-")
-"""The name of standard output where a command writes a file."""
+"""The name for standard output in place of a file to write."""
 
 
 class Output:
-    """A text stream that ends the command quietly when its reader has left, as with `head`."""
+    """A text stream that ends the command silently when its reader has left, as with `head`."""
 
     def __init__(self, inner: TextIO) -> None:
         self._inner = inner
 
     def write(self, text: str) -> int:
-        """Write as the stream does; the command ends with 0 if the reader has left.
+        """Write as the stream does; the command ends with exit code 0 if the reader has left.
 
-        Raises OSError, which names standard output, for any other reason.
+        For any other reason, raises an OSError that names standard output.
         """
         with self._read():
             return self._inner.write(text)
 
     def flush(self) -> None:
-        """Flush as the stream does; the command ends with 0 if the reader has left."""
+        """Flush as the stream does; the command ends with exit code 0 if the reader has left."""
         with self._read():
             self._inner.flush()
 
@@ -57,24 +57,25 @@ class Output:
             raise OSError(error.errno, error.strerror, "standard output") from None
 
     def _discard(self) -> None:
-        """Write the rest of the buffer to nowhere: the interpreter flushes it at its end."""
+        """Write the rest of the buffer to nowhere, as the interpreter flushes it when it ends."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self._inner.fileno())
         os.close(nowhere)
 
 
 class Shown:
-    """A text stream that leaves out commands for the terminal: texts of users may hold them.
+    """A text stream that leaves out terminal commands, as texts of users may hold them.
 
-    The output of a rich console goes past it, because rich sends commands itself: see `Cleaning`.
+    The output of a rich console does not use it, because rich itself sends commands: see
+    `Cleaning`.
     """
 
     def __init__(self, inner: Any) -> None:
         self.rich_proxied_file = inner
-        """The stream itself, by the name under which rich looks for it."""
+        """The stream itself, under the name that rich looks for."""
 
     def write(self, text: str) -> int:
-        """Write the text without commands for the terminal."""
+        """Write the text without terminal commands."""
         self.rich_proxied_file.write(showable(text))
         return len(text)
 
@@ -83,10 +84,10 @@ class Shown:
 
 
 class Cleaning(RenderHook):
-    """Leaves commands for the terminal out of every text that a console prints."""
+    """Leaves terminal commands out of every text that a console prints."""
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
-        """Return renderables that print the same texts without such commands."""
+        """Return renderables that print the same texts without terminal commands."""
         return [_Clean(one) for one in renderables]
 
 
@@ -104,7 +105,7 @@ console.push_render_hook(Cleaning())
 
 
 def steer(command: str) -> None:
-    """Write a command of ours for the terminal to standard output."""
+    """Write our own terminal command to standard output."""
     getattr(sys.stdout, "rich_proxied_file", sys.stdout).write(command)
 
 
@@ -131,7 +132,7 @@ def write_page(page: str, file: Path, message: str) -> None:
 
 @contextmanager
 def progress(title: str, *, hidden: bool = False) -> Iterator[Callable[[int, int], None]]:
-    """Show a bar on standard error, if that is a terminal; the callback takes done and total."""
+    """Show a bar on standard error if that is a terminal; the callback takes done and total."""
     err = Console(stderr=True)
     if hidden or not err.is_terminal:
         yield lambda done, total: None
@@ -145,12 +146,12 @@ def progress(title: str, *, hidden: bool = False) -> Iterator[Callable[[int, int
 
 @contextmanager
 def prepared() -> Iterator[None]:
-    """Run a command within: characters the terminal lacks are replaced, SIGTERM cleans up."""
+    """Run a command within: replaces characters that the terminal lacks; SIGTERM cleans up."""
     _open_closed()
     stdout, stderr = sys.stdout, sys.stderr
     output = Output(stdout)
     for stream in (sys.stdout, sys.stderr):
-        with suppress(AttributeError):  # a stream that a host has put in place
+        with suppress(AttributeError):  # a stream of the host
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     sys.stdout = cast(TextIO, Shown(output))
     sys.stderr = cast(TextIO, Shown(stderr))
@@ -166,7 +167,7 @@ def prepared() -> Iterator[None]:
 
 
 def _open_closed() -> None:
-    """Open the streams that a shell has closed: a file of the store would have their numbers."""
+    """Open streams that a shell has closed; else a file of the store would get their numbers."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  for good
@@ -180,5 +181,5 @@ def _on_sigterm(handler: Any) -> Any:
 
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:
-    """Unwind the command, so that temporary folders are deleted and the store is closed."""
+    """End the command by an exception, which deletes temporary folders and closes the store."""
     raise SystemExit(TERMINATED)

@@ -87,7 +87,7 @@ async def reject(memory: "Memory", id: ProposalId) -> Result:
     """Decline a proposal (see `list --proposals`), or forget a memory."""
     found, owner = await find_proposal(memory, id)
     entry = await memory.reject(found, user_id=owner)
-    return list_entries([entry], await memory.cast())  # a refusal is the purpose, and exits with 0
+    return list_entries([entry], await memory.cast())  # the refusal is wanted: exit code 0
 
 
 @printed

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from souffleur.settings import SettingsInForce
 
 _USUAL_LENGTH = 40
-"""Characters of a value; longer ones move the source behind them."""
+"""Maximum characters of a value in its column; the source moves behind longer values."""
 
 
 @printed
@@ -36,7 +36,7 @@ async def doctor(memory: "Memory") -> Result:
 
 
 async def _endpoint_findings() -> "list[Finding]":
-    """Ask model and embedder once each, and return what is wrong with them."""
+    """Ask model and embedder once each, and return their faults."""
     from souffleur.parts import make_endpoints, settings_embedder
     from souffleur.report.report import Status
     from souffleur.settings import load_settings
@@ -59,9 +59,9 @@ async def _endpoint_findings() -> "list[Finding]":
 
 
 async def _store_findings(memory: "Memory") -> "list[Finding]":
-    """Return what is due though no schedule will do it.
+    """Return warnings about due work that no schedule will do.
 
-    A process that serves the store warns of it itself.
+    A process that serves the store warns of this itself.
     """
     from souffleur.api import Souffleur
     from souffleur.report.report import Status

@@ -34,7 +34,7 @@ WHOSE = f"The user whose memories to list; default: {ME}, of turns and proposals
 
 @dataclass(frozen=True)
 class Worth:
-    """The effective values of memories at a moment."""
+    """The effective values of memories at a certain time."""
 
     now: datetime
     policy: "Policy"
@@ -178,7 +178,7 @@ def print_memories(
 ) -> None:
     """Print memories, the most valuable first; days are in each user's time zone.
 
-    With `owner` there is a column of users.
+    With `owner`, there is a column of users.
     """
 
     def kind(memory: "OneMemory") -> str:

@@ -18,7 +18,7 @@ from souffleur.cli.options import Dialogues, Only, Out, Parallel, flag
 from souffleur.cli.tables import marked, print_table, show
 from souffleur.errors import SettingsError
 
-# What is under souffleur.evals is imported where it is used: other commands start without it.
+# souffleur.evals is imported in the functions that use it, so that other commands start faster.
 if TYPE_CHECKING:
     from souffleur.evals.compare import Comparison, Difference
     from souffleur.evals.result import ResultFile, Run, Step
@@ -184,7 +184,7 @@ def _in_repository(name: str) -> Path:
 
 
 def _written(saved: "ResultFile", out: Path | None, html: Path | None) -> Result:
-    """Write a result to files; return it, with the exit code 1 if a script could not be played."""
+    """Write a result to files; return it, with exit code 1 if a script could not be played."""
     from souffleur.evals.page import to_html
     from souffleur.evals.result import to_text
 
@@ -197,7 +197,7 @@ def _written(saved: "ResultFile", out: Path | None, html: Path | None) -> Result
 
 
 def _print_results(saved: "ResultFile") -> None:
-    """Print the faults by script, then every metric, the models side by side."""
+    """Print the faults by script, then every metric with the models side by side."""
     for run in saved.runs:
         for script in run.scripts:
             faults = [line for step in script.steps for line in _faults(step)]
@@ -249,7 +249,7 @@ def _print_metrics(runs: "Sequence[Run]") -> None:
 
 
 def _print_comparison(compared: "Comparison") -> None:
-    """Print the metrics that differ, and which of them got worse beyond noise."""
+    """Print the metrics that differ, and the metrics that got worse beyond noise."""
     from souffleur.evals.result import number
 
     columns = (

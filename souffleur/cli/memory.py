@@ -1,4 +1,4 @@
-"""The memory that a command works on: through the process that serves it, or opened for it."""
+"""The memory for a command: through the process that serves it, or opened for the command."""
 
 import asyncio
 import shlex
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 OPENER: ContextVar["Opener | None"] = ContextVar("opener", default=None)
-"""The function that opens the collections of a store; `None` is the usual one."""
+"""The function that opens the collections of a store; `None` means the usual function."""
 
 MAX_NAMED = 3
-"""Number of users that a hint names."""
+"""Maximum users that a hint names."""
 _PAGE = 1000
-"""Ledger entries that are read at a time."""
+"""Number of ledger entries that are read at once."""
 
 
 def run_async(work: Coroutine[Any, Any, T], tell: Callable[[str], None] | None = None) -> T:
-    """Set up the log, see `set_up_log`; run a coroutine to its end, and return its result."""
+    """Set up the log (see `set_up_log`), run a coroutine to its end, and return its result."""
     set_up_log(tell)
     return asyncio.run(work)
 
 
 def with_memory(work: Callable[["Memory"], Coroutine[Any, Any, T]]) -> T:
-    """Run the work on the store: through the process that serves it, or else opened for it.
+    """Run the work on the store: through the process that serves it, or else opened here.
 
     Turns that wait to be judged are left to the host's own process.
     """
@@ -88,7 +88,7 @@ async def _with_store(work: Callable[["Souffleur"], Coroutine[Any, Any, T]]) -> 
 def open_memory(
     settings: "Settings | None" = None, *, chat: Any = None, clock: Any = None, **overrides: Any
 ) -> "Opening":
-    """Do what `Souffleur.open` does, with the opener of this process."""
+    """Do the work of `Souffleur.open`, with the opener of this process."""
     from souffleur.api import Opening
     from souffleur.settings import change_settings, load_settings
     from souffleur.times import TimeSource, from_clock
@@ -100,7 +100,7 @@ def open_memory(
 
 @asynccontextmanager
 async def find_owner() -> "AsyncIterator[AsyncClient | None]":
-    """Yield a client of the process that serves the configured store; `None` if none does."""
+    """Yield a client of the process that serves the configured store; `None` if no process does."""
     from souffleur.settings import load_settings
 
     settings = load_settings()
@@ -126,7 +126,7 @@ async def need_no_owner() -> None:
 
 
 def inspect(memory: "Memory") -> "Inspection":
-    """Return a look into the store beyond the methods of Souffleur, wherever it is open."""
+    """Return an inspector of the store, in this process or in the owner's, for further reads."""
     from souffleur.api import Souffleur
     from souffleur.inspection import StoreInspection
 
@@ -138,10 +138,10 @@ def inspect(memory: "Memory") -> "Inspection":
 
 
 def set_up_log(tell: Callable[[str], None] | None = None) -> None:
-    """Send warnings to standard error, without variable values, which may be private.
+    """Send warnings to standard error, without values of variables, which may be private.
 
-    If `tell` is given, it is called with errors only, and standard error is left alone: for a
-    command that reports itself what its memory warns of.
+    If `tell` is given, it is called for errors only, and standard error stays empty. This is for a
+    command that itself reports the warnings of its memory.
     """
     import logging
 
@@ -167,7 +167,7 @@ def stop_on_signal() -> asyncio.Event:
 
 
 async def hint_at_others(memory: "Memory", user: str) -> None:
-    """Print on standard error which other users have memories or turns, if any have."""
+    """Print on standard error which other users have memories or turns, if there are any."""
     others = [one for one in await memory.users() if one.user_id != user]
     for one in others[:MAX_NAMED]:
         numbers = [count(one.memories, *MEMORIES)] if one.memories else []
@@ -186,14 +186,14 @@ async def everyone(memory: "Memory") -> list[str]:
 
 
 async def find_memory_id(memory: "Memory", prefix: str) -> tuple[str, str]:
-    """Return the id of the one memory whose id has a prefix, and its user. Raises NotFoundError."""
+    """Return the id and the user of the only memory whose id has a prefix. Raises NotFoundError."""
     owners = {one.id: one.user_id for one in await _every_memory(memory)}
     found = _only(list(owners), prefix, "memory")
     return found, owners[found]
 
 
 async def find_entry_id(memory: "Memory", prefix: str) -> tuple[str, str]:
-    """Return the id of the one ledger entry whose id has a prefix, and its user.
+    """Return the id and the user of the only ledger entry whose id has a prefix.
 
     Raises NotFoundError.
     """
@@ -210,7 +210,7 @@ async def find_entry_id(memory: "Memory", prefix: str) -> tuple[str, str]:
 async def find_proposal(memory: "Memory", prefix: str) -> tuple[str, str]:
     """Return the id of a waiting proposal, or else of a memory, and its user.
 
-    An added memory that waits is found by its own id and by the id of its ledger entry. Raises
+    A waiting new memory is found by its own id and by the id of its ledger entry. Raises
     NotFoundError.
     """
     from souffleur.knowledge.memory import MemoryState
@@ -226,7 +226,7 @@ async def find_proposal(memory: "Memory", prefix: str) -> tuple[str, str]:
 
 
 async def find_turn_id(memory: "Memory", prefix: str, user_id: str | None) -> tuple[str, str]:
-    """Return the id of one turn, and its user. Raises NotFoundError.
+    """Return the id of a turn, and its user. Raises NotFoundError.
 
     The turn is named by the host's id, or by the beginning of its own id.
     """

@@ -38,7 +38,7 @@ _NOUNS = {
     "spending": ("sum of a day's spending", "sums of a day's spending"),
 }
 _IN_EVERY_STORE = frozenset({"meta", "lease"})
-"""Records that every store has; they are not counted."""
+"""Records of every store; they are not counted."""
 
 
 @printed
@@ -239,14 +239,14 @@ def _print_synced(whose: str, synced: "Synced") -> None:
 
 
 def _written(done: str, made: "BackupManifest | Exported", file: Path) -> Result:
-    """Return a file that was written, its size, and the number of its records."""
+    """Return a written file, its size, and the number of its records."""
     size = file.stat().st_size
     said = f"{done} to {file}, {size / 1e6:,.1f} MB: {format_counts(made.counts)}"
     return Result({"file": str(file), "bytes": size, **plain(made)}, lambda: print(said))
 
 
 def _print_imported(done: "Imported") -> None:
-    """Print the records that were imported, and those that were left out."""
+    """Print the imported records and the skipped records."""
     print(f"{'would import' if done.dry_run else 'imported'}: {format_counts(done.new)}")
     if done.known:
         print(f"there already: {format_counts(done.known)}")
@@ -259,7 +259,7 @@ def _print_imported(done: "Imported") -> None:
 
 
 def _format_judging(done: "Imported") -> str:
-    """Return the calls, tokens, dollars and days that judging takes, in words."""
+    """Return in words the calls, tokens, dollars and days that judging takes."""
     parts = [count(done.calls, "call of the model", "calls of the model")]
     if done.input_tokens:
         parts.append(f"{done.input_tokens:,} tokens in, {done.output_tokens:,} out")
@@ -271,7 +271,7 @@ def _format_judging(done: "Imported") -> str:
 
 
 def format_counts(counts: Mapping[str, int]) -> str:
-    """Return the number of records of each kind, in words.
+    """Return in words the number of records of each kind.
 
     >>> format_counts({"memory": 2, "turn": 1, "meta": 1})
     '2 memories, 1 turn'

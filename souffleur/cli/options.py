@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.memory import Kind
 
 ME = "me"
-"""The user of every command on the memories of one user, unless another is named.
+"""The default user of commands on the memories of one user.
 
 Commands on the whole store, such as `report` and `run`, are about all users.
 """
@@ -48,7 +48,7 @@ Out = Annotated[Path | None, Option(help="Write the result to this JSON file.")]
 
 
 def kind_of(name: str) -> "Kind":
-    """Return the kind of that name. Raises SettingsError if there is no such kind."""
+    """Return the kind with that name. Raises SettingsError if there is no such kind."""
     from souffleur.knowledge.memory import Kind
 
     if name not in tuple(Kind):

@@ -177,7 +177,7 @@ def _differences(versions: "Sequence[OneMemory]") -> list[str]:
 
 
 def differences(old: str, new: str) -> list[str]:
-    """Return the sentences of both, each marked as added (+), removed (-) or kept (two spaces).
+    """Return the sentences of both texts: each is added (+), removed (-) or kept (two spaces).
 
     >>> differences("安住里昂。安喝咖啡。", "安住里昂。安喝茶。")
     ['  安住里昂。', '- 安喝咖啡。', '+ 安喝茶。']

@@ -148,7 +148,7 @@ async def preferences(
 
 
 def _given(**options: Any) -> dict[str, Any]:
-    """Return the options that were given."""
+    """Return only the options that were given."""
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -159,7 +159,7 @@ def _yes(value: bool | None) -> Text:
 
 
 def _own(value: str | None, usual: str) -> Text:
-    """Return a value of somebody's own, or the dim value of the settings."""
+    """Return a person's or persona's own value, or the value of the settings in dim text."""
     return Text(value) if value else Text(usual, "dim")
 
 

@@ -83,7 +83,7 @@ async def erase(
 
 
 async def _preview(memory: "Memory", topic: str, user: str) -> "TopicPreview":
-    """Return all that tells of a topic. Raises NotFoundError if nothing does."""
+    """Return all records about a topic. Raises NotFoundError if there are no such records."""
     found = await memory.preview_topic(topic, user_id=user)
     if not found.traces:
         await hint_at_others(memory, user)
@@ -97,7 +97,7 @@ def _ask(question: str, *, yes: bool) -> None:
 
 
 def _print_topic(found: "TopicPreview") -> None:
-    """Print all that tells of a topic; a question mark stands before what may not belong to it."""
+    """Print all records about a topic; a question mark marks uncertain records."""
 
     def says(one: "Trace") -> str:
         return single_line(one.text if one.whole or not one.lines else " … ".join(one.lines))

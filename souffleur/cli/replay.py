@@ -62,7 +62,7 @@ def play(
     keep: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Replay a dialogue, each turn printed; the store is a temporary one, unless `keep` is set."""
+    """Replay a dialogue and print each turn; the store is temporary unless `keep` is set."""
     from souffleur.demo.dialogue import as_recorded, read_dialogue, settings_for
 
     dialogue = read_dialogue(file)
@@ -105,7 +105,7 @@ async def _replay(
                 _print_played(played, number, dialogue, as_json=as_json)
                 step(number, len(dialogue))
         if recorder and record:
-            prune(record, recorder.used)  # answers to a former wording of the dialogue
+            prune(record, recorder.used)  # answers to an earlier wording of the dialogue
         if not as_json:
             end = dialogue.sessions[-1].turns[-1].at
             await _sum_up(memory, dialogue.user.id, end)
@@ -131,7 +131,7 @@ async def _sum_up(memory: "Souffleur", user_id: str, end: "datetime") -> None:
 def _print_played(
     played: "Played | PlayedNight", number: int, dialogue: "Dialogue", *, as_json: bool
 ) -> None:
-    """Print a turn, or the runs of a night; as JSON, turns alone."""
+    """Print a turn, or the runs of a night; as JSON, only turns."""
     from souffleur.demo.dialogue import PlayedNight
 
     zone = ZoneInfo(dialogue.timezone)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_ROWS = 10
-"""Maximum rows shown of a list; the page and the JSON show more."""
+"""Maximum rows of a list in the terminal; the page and the JSON have more."""
 _BAR_LENGTH = 30
 """Length of the longest bar, in characters."""
 _COLOURS = {"ok": "green", "warning": "yellow", "broken": "red"}
@@ -51,7 +51,7 @@ async def report(
 
 
 def print_report(quality: "Quality", zone: ZoneInfo) -> None:
-    """Print all that was measured, times in a zone."""
+    """Print all measured values, with times in a time zone."""
     from souffleur.report.report import health
 
     whose = "everybody" if quality.user_id is None else quality.user_id
@@ -73,7 +73,7 @@ def print_report(quality: "Quality", zone: ZoneInfo) -> None:
 
 
 def print_health(state: "Status", findings: Sequence[str]) -> None:
-    """Print the state of health, and what to do."""
+    """Print the state of health, and advice."""
     console.print(f"health: [bold {_COLOURS[state]}]{state}[/]")
     for finding in findings:
         console.print(f"  - {escape(finding)}", soft_wrap=True)
@@ -171,6 +171,6 @@ def _print_memories(heading: str, found: "Sequence[MemoryRef]", zone: ZoneInfo) 
 
 
 def _print_first(heading: str, items: Sequence[T], columns: Columns[T]) -> None:
-    """Print the first rows, under a heading with the number of all."""
+    """Print the first rows, under a heading with the number of all rows."""
     named = f", {MAX_ROWS} of them" if len(items) > MAX_ROWS else ""
     show(items[:MAX_ROWS], columns, title=f"{heading}: {len(items):,}{named}")

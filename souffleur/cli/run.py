@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from souffleur.service.run import RunItem, RunLimits, RunResult
 
 _LOOK_SECONDS = 1.0
-"""Seconds between two looks at how far the judging is."""
+"""Seconds between two checks of the progress of judging."""
 
 _COLOURS = {
     "PROMOTE": "green",
@@ -147,7 +147,7 @@ def retry(user: AnyUser = None) -> None:
 
 
 async def _retry(user: str | None) -> tuple[int, int, str]:
-    """Return how many turns were tried, how many are left, and why."""
+    """Return the number of tried turns, the number of turns left, and the latest error."""
     from souffleur.settings import load_settings, need_model
 
     async with find_owner() as owner:
@@ -175,7 +175,7 @@ async def _judge_again(memory: "Memory", user: str | None) -> tuple[int, int, st
 
 
 async def _judge_all(memory: "Memory") -> None:
-    """Wait until everything due is judged and summarised, and show how far it is."""
+    """Wait until all due turns are judged and summarised, and show the progress."""
     total = (await memory.health()).waiting
     working = asyncio.create_task(memory.flush())
     try:
@@ -222,7 +222,7 @@ def _short(value: object) -> str:
 
 
 def _run_data(result: "RunResult") -> dict[str, Any]:
-    """Return all fields but the callables of the options."""
+    """Return all fields except the callables of the options."""
     names = ("name", "due", "calls", "tokens", "cost", "stopped", "data")
     return {
         **{name: getattr(result, name) for name in names},

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 _SHOWN = 8
-"""Characters of a hash that are shown as the id of its token."""
+"""Number of characters of a hash that are shown as the id of its token."""
 
 
 @in_loop
@@ -106,7 +106,7 @@ def _tokens() -> "TokenFile":
 
 
 def _print_secret(secret: str) -> None:
-    """Print a new token, alone on standard output."""
+    """Print a new token on standard output, without other text."""
     print(secret)
     print("it is stored nowhere and not shown again", file=sys.stderr)
 

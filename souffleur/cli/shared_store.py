@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from souffleur.settings import Settings
 
 TRIES, PAUSE = 20, 0.25
-"""Attempts at a store in use, and seconds between: its process may begin to serve it."""
+"""Tries to open a store in use, and seconds between them, as its process may begin to serve it."""
 
 
 class SharedStore(AsyncMethods):
-    """The methods of Souffleur, whichever process has the store when one is called.
+    """The methods of Souffleur, called in the process that has the store at that time.
 
-    Use it with `async with`. If the process that had the store is gone, this one opens it.
+    Use it with `async with`. If the process with the store is gone, this process opens the store.
     """
 
     def __init__(self, settings: "Settings") -> None:
-        """Prepare to open the store; at a Qdrant server this process does not judge."""
+        """Prepare to open the store; with a Qdrant server, this process does not judge."""
         alone = not settings.qdrant_url
         self._settings = change_settings(settings, judge=settings.judge and alone)
         self._memory: Souffleur | AsyncClient | None = None

@@ -18,7 +18,7 @@ from souffleur.demo.words import Count, Words
 
 MARGIN = 4
 MAX_ROWS = 10
-"""Maximum memories listed at the end."""
+"""Maximum memories in the list at the end."""
 _STYLES = {
     Effect.KEPT: "green",
     Effect.REPLACED: "yellow",
@@ -40,7 +40,7 @@ class StoryPrinter:
     words: Words
     dialogue: Dialogue
     width: int
-    """Cells of a line."""
+    """Width of a line, in terminal cells."""
 
     def intro(self) -> None:
         """Print the introduction."""
@@ -65,7 +65,7 @@ class StoryPrinter:
             self._line(words.nowhere, words.nothing_of(scene.gone), "green")
 
     def ending(self, end: Ending, model: str, recorded: str) -> None:
-        """Print the memories at the end, a legend, the cost, and commands to go on with."""
+        """Print the memories at the end, a legend, the cost, and commands for next steps."""
         words = self.words
         date = words.date(end.at, ZoneInfo(self.dialogue.timezone))
         console.print()
@@ -111,7 +111,7 @@ class StoryPrinter:
             self._line(words.because, self._short(why, lines=2), "dim", "dim")
 
     def _title(self, title: str, date: str) -> None:
-        """Print a title and, at the right end of the same line if there is room, its date."""
+        """Print a title, with its date at the right end of the same line if there is room."""
         gap = self.width - cell_len(title) - cell_len(date)
         if gap >= 2:
             self._put(Text.assemble((title, "bold"), (" " * gap + date, "dim")))
@@ -123,11 +123,11 @@ class StoryPrinter:
         if cell_len(command) + cell_len(about) + 5 <= self.width:
             console.print(Text.assemble(f"  {command}", (f"   {about}", "dim")), soft_wrap=True)
             return
-        console.print(Text(f"  {command}"), soft_wrap=True)  # whole, to be copied
+        console.print(Text(f"  {command}"), soft_wrap=True)  # not wrapped, so that it can be copied
         self._put(Text(f"      {about}", "dim"), hang=6)
 
     def _line(self, label: str, text: str, label_style: str = "", style: str = "") -> None:
-        """Print a label, and beside it a text that is wrapped within its own column."""
+        """Print a label, and next to it a text that is wrapped in its own column."""
         gap = " " * (self._label_width - cell_len(label) + 2)
         start = Text.assemble(" " * MARGIN, (label, label_style), gap)
         words = Text(" ".join(text.split()), style)
@@ -138,7 +138,7 @@ class StoryPrinter:
             console.print(line, soft_wrap=True)
 
     def _short(self, text: str, note: str = "", lines: int = 1) -> str:
-        """Return the beginning that fits into so many lines beside a label, and a note after it."""
+        """Return the beginning of a text that fits into these lines next to a label, and a note."""
         room = lines * (self.width - MARGIN - self._label_width - 2) - 4 * (lines - 1)
         return clip(" ".join(text.split()), max(room - cell_len(note), 20)) + note
 

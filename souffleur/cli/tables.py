@@ -1,6 +1,6 @@
 """Tables of items, and texts wrapped to a width.
 
-A table is a table in a wide terminal, stacked in a narrow one, and one line a row in a file.
+A table is a grid in a wide terminal, stacked in a narrow terminal, and a line per row in a file.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,21 +18,21 @@ from souffleur.cli.console import console
 T = TypeVar("T")
 
 Columns = Sequence[tuple[str, Callable[[T], object]]]
-"""A header for each column, and a function that returns the cell of an item."""
+"""A header for each column, and a function that returns an item's cell."""
 
 NARROW = 80
 """Columns of the terminal below which rows are stacked."""
 OPENING = frozenset("（「『《〈【“‘([")
-"""Characters after which no line ends."""
+"""Characters that must not end a line."""
 CLOSING = frozenset("，。！？；：、）」』》〉】”’…—,.!?;:)]%")
-"""Characters with which no line begins."""
+"""Characters that must not begin a line."""
 
 
 def show(items: Sequence[T], columns: Columns[T], *, empty: str = "", title: str = "") -> None:
-    """Print a row for each item; if there are no items, the sentence `empty`.
+    """Print a row for each item; without items, print the sentence `empty`.
 
-    A `str` in a cell is shown as it is, an `int` with separators on the right, and a `Text` with
-    its styles.
+    A `str` in a cell is shown unchanged, an `int` with separators and at the right, and a `Text`
+    with its styles.
     """
     if items:
         print_table(to_table(items, columns, title))
@@ -68,7 +68,7 @@ def _shown(cell: object) -> str | Text:
 
 
 def print_table(table: Table, to: Console = console) -> None:
-    """Print a table so that it can be read where it goes."""
+    """Print a table in the form that suits the output."""
     if not to.is_terminal:
         for line in to_lines(table):
             to.print(Text(line), soft_wrap=True)
@@ -79,7 +79,7 @@ def print_table(table: Table, to: Console = console) -> None:
 
 
 def to_lines(table: Table) -> list[str]:
-    """Return the table as text, one line for its title, its header and each row; nothing is cut.
+    """Return the table as text, with a line for its title, its header and each row; cuts nothing.
 
     >>> table = Table("id", "memory", title="two")
     >>> table.add_row("1", "[dim]Ann likes[/] tea.")
@@ -118,10 +118,10 @@ def _print_stacked(table: Table, to: Console) -> None:
 
 
 def wrap(text: Text, width: int, hang: int = 0) -> list[Text]:
-    """Return the lines of a text of one paragraph, each at most `width` cells, styles kept.
+    """Return the lines of a one-paragraph text, each at most `width` cells, with its styles.
 
-    All lines but the first are indented by `hang` cells. Rich would take a run of Chinese for one
-    word, and move all of it to the next line.
+    All lines except the first are indented by `hang` cells. Rich reads a run of Chinese as a single
+    word, and would move all of it to the next line.
 
     >>> [line.plain for line in wrap(Text("一灯拉面，豚骨加 Tonkotsu"), 10)]
     ['一灯拉面，', '豚骨加', 'Tonkotsu']
@@ -145,7 +145,7 @@ def clip(text: str, width: int) -> str:
 
 
 def _ends(text: str, width: int, hang: int) -> Iterator[int]:
-    """Yield the places at which a new line begins."""
+    """Yield the places where a new line begins."""
     start = used = chance = 0
     for place, character in enumerate(text):
         if place > start and _may_break(text[place - 1], character):

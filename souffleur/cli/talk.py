@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Language = Literal["en", "zh"]
 
 MAX_WIDTH = 100
-"""Cells of a line of the story: longer lines are hard to read."""
+"""Maximum cells of a line of the story, as longer lines are hard to read."""
 
 
 def chat(user: User = ME, session: str = "terminal") -> None:
@@ -36,7 +36,7 @@ def chat(user: User = ME, session: str = "terminal") -> None:
 
         async def talk() -> None:
             await need_no_owner()
-            from souffleur.cli.companion import converse  # takes seconds to load: greet before
+            from souffleur.cli.companion import converse  # loads for seconds, so greet first
 
             await converse(settings, user, session, terminal)
 
@@ -44,7 +44,7 @@ def chat(user: User = ME, session: str = "terminal") -> None:
 
 
 def _banner(settings: "Settings", user: str) -> list[str]:
-    """Return model, store and user of the talk, and how to leave it, as lines of markup."""
+    """Return lines of markup: model, store and user of the talk, and how to leave it."""
     from souffleur.knowledge.privacy.addresses import bare_address
 
     model = f"{settings.model} at {bare_address(settings.endpoint_url)}"

@@ -1,4 +1,4 @@
-"""The terminal of a talk: lines are read beside the event loop, and never overwritten."""
+"""The terminal of a talk: reads lines beside the event loop, and never overwrites typed text."""
 
 import asyncio
 import os
@@ -20,13 +20,13 @@ _BLANK_LINE = "\r\x1b[K"
 
 
 class Terminal:
-    """Reads lines from a terminal, edited by readline, or from a pipe, one after the other.
+    """Reads lines one by one, from a terminal (edited by readline) or from a pipe.
 
-    Output waits while a line is being typed, until that line is done or empty again.
+    Output waits while the user types a line, until the line is sent or empty again.
     """
 
     def __init__(self, source: TextIO) -> None:
-        """Read from `source`, such as `sys.stdin`; only that is edited by readline."""
+        """Read from `source`, such as `sys.stdin`; readline edits only `sys.stdin`."""
         self._source = source
         self._readline = _editor(source)
         self._attributes: list[Any] | None = None
@@ -55,7 +55,7 @@ class Terminal:
         self.show_held()
 
     async def read(self) -> str | None:
-        """Return the next line, without its end; `None` when there are no more."""
+        """Return the next line, without its end; `None` at the end of input."""
         self.show_held()
         self._is_prompted, self._is_asking = False, True
         try:
@@ -69,12 +69,12 @@ class Terminal:
         return line
 
     def tell(self, *lines: str) -> None:
-        """Print lines of markup, now or as soon as nothing is being typed."""
+        """Print lines of markup, now or when the user is not typing."""
         self._held += lines
         self.show_held()
 
     def show_held(self) -> None:
-        """Print the lines that wait, unless a line is being typed."""
+        """Print the waiting lines, unless the user is typing."""
         if not self._held or self._may_be_typing:
             return
         editor = self._readline if self._is_asking else None
@@ -82,20 +82,20 @@ class Terminal:
         held, self._held = self._held, []
         for line in held:
             console.print(line, soft_wrap=not console.is_terminal)
-        if editor:  # a key may have been pressed meanwhile
+        if editor:  # a key may have been pressed since
             sys.stdout.write(PROMPT + editor.get_line_buffer())
         sys.stdout.flush()
 
     @property
     def _may_be_typing(self) -> bool:
-        """Whether typed text may stand behind the prompt, or the prompt is not there yet."""
+        """Whether there may be typed text after the prompt, or no prompt yet."""
         if not self._is_asking or not self._source.isatty():
             return False
         known = self._readline and self._is_prompted
         return not known or bool(self._readline and self._readline.get_line_buffer())
 
     def _give_back(self) -> None:
-        """Restore the terminal, though a thread may still be reading a line."""
+        """Restore the terminal, even if a thread is still reading a line."""
         if self._readline and self._attributes:
             import termios
 
@@ -110,7 +110,7 @@ class Terminal:
         return input(PROMPT)
 
     def _plain(self) -> str | None:
-        """Read a line as bytes: a thread that waits in a buffered read would abort the exit."""
+        """Read a line as bytes, as a thread that waits in a buffered read would block the exit."""
         typed = self._source.isatty()
         if typed:
             console.print(PROMPT, end="")
@@ -126,9 +126,9 @@ class Terminal:
 
 
 def _editor(source: TextIO) -> ModuleType | None:
-    """Return readline if a person types; `None` for pipes, or if Python has no readline."""
+    """Return readline if a person types; `None` for pipes, or for a Python without readline."""
     if source is not sys.stdin or not (source.isatty() and sys.stdout.isatty()):
-        return None  # `input` edits what comes from there alone
+        return None  # `input` edits only standard input
     try:
         import readline
     except ImportError:
@@ -137,7 +137,7 @@ def _editor(source: TextIO) -> ModuleType | None:
 
 
 async def _in_thread(read: Callable[[], str | None]) -> str | None:
-    """Return the line that a thread reads; the process can end before the thread does."""
+    """Return the line that a thread reads; the process can end before the thread ends."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[str | None] = loop.create_future()
 
@@ -152,7 +152,7 @@ async def _in_thread(read: Callable[[], str | None]) -> str | None:
             line = None
         except UnicodeDecodeError:
             line = ""
-        with suppress(RuntimeError):  # the loop is gone
+        with suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(settle, line)
 
     Thread(target=run, name="souffleur-terminal", daemon=True).start()

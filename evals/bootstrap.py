@@ -45,7 +45,7 @@ def percentage(shares: Sequence[float]) -> Figure:
 
 
 def ones(things: int) -> "Array":
-    """Return the one draw that contains every item once."""
+    """Return a single draw that contains every item once."""
     import numpy as np
 
     return np.ones((1, things))

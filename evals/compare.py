@@ -1,8 +1,8 @@
-"""Comparison of two runs: what got worse beyond noise.
+"""Comparison of two runs: the metrics that got worse beyond noise.
 
-Both runs are drawn alike, script by script, from the scripts that both have. A difference whose
-95 % interval excludes 0 in the bad direction is a regression. A wrong delete or an invented fact
-is always a regression if run A had none there.
+Draws are made from the scripts that both runs have, and are the same for both. A difference is a
+regression if its 95 % interval excludes 0 in the bad direction. A wrong delete or an invented fact
+is always a regression if run A does not have the same fault at this place.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from souffleur.evals.result import ErrorType, OpStatus, Run, ScriptResult
 
 ALWAYS_REGRESSIONS = (ErrorType.WRONG_DELETE, ErrorType.INVENTED)
 COST_SLACK = 0.1
-"""Relative rise in cost that is still no regression: a few words in a prompt cost something."""
+"""Maximum relative rise in cost that is no regression: a few words in a prompt have a cost."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Difference:
     """The lower end of the 95 % interval of b - a; likewise `high`."""
     high: float
     worse: bool
-    """True if it is worse beyond noise; likewise `better`."""
+    """Whether run B is worse beyond noise; likewise `better`."""
     better: bool
 
 
@@ -39,14 +39,14 @@ class Comparison:
     differences: tuple[Difference, ...]
     """Every metric that both runs have."""
     new_faults: tuple[str, ...]
-    """Wrong deletes and invented facts that A did not have, and scripts that fail only in B."""
+    """Wrong deletes and invented facts that only B has, and scripts that fail only in B."""
     only_a: tuple[str, ...]
     """Scripts that are only in A; likewise `only_b`."""
     only_b: tuple[str, ...]
 
     @property
     def regressions(self) -> list[str]:
-        """What got worse; empty if nothing did."""
+        """The metrics and faults that got worse; empty if there are no regressions."""
         worse = [
             f"{one.metric}: {one.a:.3f} → {one.b:.3f} ({one.low:+.3f} to {one.high:+.3f})"
             for one in self.differences

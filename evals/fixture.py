@@ -37,13 +37,13 @@ class Listener:
 
     chat: Chat
     timed: bool = False
-    """Whether to measure times; they mean nothing if answers come from a file."""
+    """Whether to measure times; they have no meaning if answers come from a file."""
     calls: list[Call] = field(default_factory=list)
     rules: dict[str, str] = field(default_factory=dict)
     """System messages by key."""
 
     async def __call__(self, request: Request) -> Reply:
-        """Pass a request on and log the answer. Raises what the other chat raises."""
+        """Pass a request on and log the answer. Raises the errors of the other chat."""
         began = time.perf_counter()
         try:
             reply = await self.chat(request)
@@ -54,7 +54,7 @@ class Listener:
         return reply
 
     def take(self) -> tuple[Call, ...]:
-        """Return the calls since the last time, and forget them."""
+        """Return the calls since the last `take`, and drop them."""
         calls, self.calls = self.calls, []
         return tuple(calls)
 
@@ -84,7 +84,7 @@ def _refused(script: Script, settings: Settings) -> tuple[str, ...]:
 
 
 def script_settings(script: Script, settings: Settings) -> Settings:
-    """Return the settings that a script is played with: fixed, but for what it says itself."""
+    """Return the settings with which a script is played: fixed, except those in the script."""
     return settings.model_copy(
         update={
             "embedder": "hash:512",
@@ -117,7 +117,7 @@ async def open_fixture(
 async def perform_run(
     memory: Souffleur, script: Script, part: RunPart
 ) -> tuple[list[LedgerEntry], str]:
-    """Return what a run wrote into the ledger, and why some of it failed.
+    """Return the ledger entries of a run, and why a part of the run failed.
 
     Raises RecordingError if a recorded model has no answer, InputError for an unknown run.
     """
@@ -143,7 +143,7 @@ def known_memory(script: Script, index: int, known: Known, policy: Policy) -> Me
 def stored_memory(
     known: Known, policy: Policy, *, id: str, user_id: str, agent_id: str = "default"
 ) -> Memory:
-    """Return a memory as it would lie in the store, had it been learnt at its time."""
+    """Return a memory as the store would have it, if it had been learnt at its time."""
     category = known.category or category_of(known.kind)
     value = decay.initial_importance(known.kind, known.importance, policy)
     anchor = known.last_used or known.at
@@ -181,7 +181,7 @@ async def _put(memory: Souffleur, script: Script) -> None:
 
 
 def _passes(outcome: LedgerEntry) -> bool:
-    """Tell whether an entry only removes episodes or portraits that are past their time by rule."""
+    """Return whether an entry only removes, by rule, episodes or portraits that have expired."""
     gone = outcome.op in (Op.FORGET, Op.ARCHIVE) and outcome.changes
     return bool(gone) and all(one.after.category in NARRATIVE for one in outcome.changes)
 
@@ -205,7 +205,7 @@ def _op_record(outcome: LedgerEntry) -> OpRecord:
 
 
 def _contradicted(changes: Sequence[Change]) -> tuple[list[str], str]:
-    """Return the contents that ended, and the content that stays; if unsettled, both stay."""
+    """Return the contents that ended, and the content that stays; if undecided, both stay."""
     ended = [one.after.content for one in changes if one.after.state is MemoryState.SUPERSEDED]
     stays = [one.after.content for one in changes if one.after.state is not MemoryState.SUPERSEDED]
     return ended, "\n".join(stays)
@@ -213,12 +213,12 @@ def _contradicted(changes: Sequence[Change]) -> tuple[list[str], str]:
 
 MEMORY_FOLDER = Path("/dev/shm")
 MIN_FREE_BYTES = 2 << 30
-"""Free space that is required in memory: a dozen fresh stores take half of it."""
+"""Minimum free bytes in memory: a dozen fresh stores take half of them."""
 
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """Make a temporary folder; if there is room in memory, so that no disk slows the store."""
+    """Make a temporary folder; in memory if there is room, so that no disk slows the store."""
     enough = (
         os.access(MEMORY_FOLDER, os.W_OK) and shutil.disk_usage(MEMORY_FOLDER).free > MIN_FREE_BYTES
     )
@@ -227,7 +227,7 @@ def scratch() -> Iterator[Path]:
 
 
 BY_HAND = "by hand"
-"""The model name under which such answers are kept."""
+"""The model name for answers that were written by hand."""
 
 
 class ScriptedChat:
@@ -241,7 +241,7 @@ class ScriptedChat:
     async def __call__(self, request: Request) -> Reply:
         """Return the script's answer to the latest of its turns in the request.
 
-        Raises what the other chat raises.
+        Raises the errors of the other chat.
         """
         turn = self._turn(request)
         if turn is None:
@@ -259,7 +259,7 @@ class ScriptedChat:
 
 
 async def no_model(request: Request) -> Reply:
-    """Raise EndpointError: the script should have answered for itself."""
+    """Raise EndpointError: the script should have had the answer itself."""
     raise EndpointError(f"the script has no answer to {request.name}, and no model is asked")
 
 

@@ -1,8 +1,8 @@
-"""The LLM judge: a model that is asked what no pattern can decide.
+"""The LLM judge: a model that answers questions which no pattern can decide.
 
-It decides whether a content entails a sentence. It also classifies each unexpected op: whether it
-is supported by what was said, is new, and is worth keeping. It evaluates the memory's own model,
-so its calls are not counted among those of the memory.
+It decides whether a content entails a sentence. It also classifies each unexpected op: whether the
+talk supports it, whether it is new, and whether it is worth keeping. It evaluates the memory's own
+model, so its calls are not counted as calls of the memory.
 """
 
 import asyncio
@@ -23,9 +23,9 @@ from souffleur.evals.script import Op, Script
 from souffleur.prompts import language_of, render
 
 REQUEST_NAME = "referee"
-"""Name of its requests; recorded answers are keyed by it."""
+"""Name of the judge's requests; recorded answers are keyed by it."""
 EARLIER_TURNS = 6
-"""Earlier turns of the same session that it sees for reference."""
+"""Number of earlier turns of the same session that the judge sees for reference."""
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -55,7 +55,7 @@ class OpAnswer(BaseModel):
 
 @dataclass(frozen=True)
 class OpContext:
-    """What an op resulted from."""
+    """The turn or run that an op resulted from, and its context."""
 
     script: Script
     earlier: Sequence[Step]
@@ -70,7 +70,7 @@ async def find_entailments(
 ) -> Entailments:
     """Return, for each pair (sentence, content), whether the content entails the sentence.
 
-    The pairs are asked concurrently. Raises what the judge raises; AnswerError after asking twice.
+    The pairs are asked concurrently. Raises the judge's errors; AnswerError after asking twice.
     """
 
     async def one(sentence: str, content: str) -> bool:

@@ -1,4 +1,4 @@
-"""Marking of a played script against its expectations; an LLM judge decides what no pattern can."""
+"""Marking of a played script by its expectations; an LLM judge decides if no pattern can."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ Part = ScriptTurn | RunPart | Ask
 async def mark(script: Script, played: ScriptResult, judge: StructuredChat) -> ScriptResult:
     """Return the script with every step marked, and with all counts.
 
-    Raises what the LLM judge's model raises.
+    Raises the errors of the LLM judge's model.
     """
     counts: Counts = Counter()
     steps: list[Step] = []
@@ -78,7 +78,7 @@ def _parts(script: Script) -> Iterator[Part]:
 
 
 def count_spending(calls: Sequence[Call]) -> Counts:
-    """Count calls, tokens, dollars and seconds, in total and by name of request."""
+    """Count calls, tokens, dollars and seconds, in total and by the name of the request."""
     counts: Counter[str] = Counter()
     for call in calls:
         counts["calls"] += 1

@@ -1,4 +1,4 @@
-"""Metrics: rates of what was counted, each with a bootstrap interval over scripts.
+"""Metrics: rates made from counts, each with a bootstrap interval over scripts.
 
 A metric is the ratio of sums, not the mean of ratios: a script with more turns weighs more.
 """
@@ -26,7 +26,7 @@ Group = Literal["ops", "errors", "updates", "details", "recall", "cost", "latenc
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric, and the direction in which it is good."""
+    """A metric, and the direction in which it is good."""
 
     name: str
     group: Group
@@ -37,7 +37,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """A metric of two runs that were drawn alike, and the interval of B - A."""
+    """A metric of two runs with the same draws, and the interval of B - A."""
 
     metric: Metric
     a: float
@@ -55,7 +55,7 @@ def measure(scripts: Sequence[ScriptResult]) -> dict[str, Measured]:
 def measured(
     counted: Sequence[Mapping[str, float]], metrics: Sequence[Metric]
 ) -> dict[str, Measured]:
-    """Return those of the metrics that there is data for, by name."""
+    """Return the metrics that have data, by name."""
     if not counted:
         return {}
     once, drawn = sums(counted, ones(len(counted))), sums(counted, draws(len(counted)))
@@ -72,7 +72,7 @@ def compare_pairs(
     b: Sequence[Mapping[str, float]],
     metrics: Sequence[Metric],
 ) -> Iterator[PairedDifference]:
-    """Yield the paired difference of each metric that there is data for in both."""
+    """Yield the paired difference of each metric that has data in both runs."""
     if not a:
         return
     once, drawn = ones(len(a)), draws(len(a))
@@ -86,7 +86,7 @@ def compare_pairs(
 
 
 def metrics_of(counted: Sequence[Mapping[str, float]]) -> list[Metric]:
-    """Return all metrics, with those of the ops and requests that were counted."""
+    """Return all metrics, including the metrics of the ops and requests that were counted."""
     names = {name for counts in counted for name in counts}
     ops = [op for op in OP_NAMES if any(name.startswith(f"{op}.") for name in names)]
     requests = sorted(name.removeprefix("timed.") for name in names if name.startswith("timed."))
@@ -145,7 +145,7 @@ def _rates(ops: Sequence[str], name: str) -> list[Metric]:
         met, missed = _add(sums, ops, "met"), _add(sums, ops, "missed")
         import numpy as np
 
-        # What was never done has no precision, but an F1 of 0 if it was to be done.
+        # An op that was never done has no precision, but an F1 of 0 if it was expected.
         p = np.nan_to_num(_over(right, right + wrong))
         r = np.nan_to_num(_over(met, met + missed))
         both = np.divide(2 * p * r, p + r, out=np.zeros(len(p)), where=p + r > 0)
@@ -161,7 +161,7 @@ def _rates(ops: Sequence[str], name: str) -> list[Metric]:
 def _share(
     name: str, group: Group, part: str, *others: str, about: str = "", good: Good = "high"
 ) -> Metric:
-    """Return the metric of the first of some counts over the sum of all of them."""
+    """Return the metric of the first count over the sum of all these counts."""
 
     def of(sums: Sums) -> "Array":
         whole: Array = sum((sums[other] for other in others), start=sums[part])
@@ -173,7 +173,7 @@ def _share(
 def ratio(
     name: str, group: Group, part: str, whole: str, *, about: str = "", good: Good = "high"
 ) -> Metric:
-    """Return the metric of one count over another."""
+    """Return the metric of a count over another count."""
     return Metric(name, group, lambda sums: _over(sums[part], sums[whole]), good, about)
 
 

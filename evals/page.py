@@ -40,17 +40,17 @@ UNMEASURED = Measured(value=None)
 
 @dataclass(frozen=True)
 class Row:
-    """One metric, with the models side by side."""
+    """A metric, with the models side by side."""
 
     metric: Metric
     measured: tuple[Measured, ...]
     """The values, one for each run."""
     highest: float
-    """The value at the right end of its plots."""
+    """The value at the right end of the row's plots."""
 
 
 def to_html(saved: ResultFile, *, title: str = "Souffleur: evals") -> str:
-    """Return one page that needs no script, file or network."""
+    """Return a page that needs no script, file or network."""
     return render(
         "souffleur.evals",
         "evals.html",
@@ -76,7 +76,7 @@ def headlines(run: Run) -> dict[str, str]:
 
 
 def shortfalls(run: Run) -> tuple[int, dict[str, str]]:
-    """Return how many metrics are at their best, and the interval of each other one."""
+    """Return how many metrics have their best value, and the interval of each other metric."""
     rated = [
         metric
         for metric in metrics_of([one.counts for one in run.scripts])
@@ -91,7 +91,7 @@ def shortfalls(run: Run) -> tuple[int, dict[str, str]]:
 
 
 def tables(runs: Sequence[Run]) -> dict[str, list[Row]]:
-    """Return the metrics that any of the runs has, by the heading of their group."""
+    """Return the metrics of all runs, by the heading of their group."""
     known = metrics_of([one.counts for run in runs for one in run.scripts])
     found = {}
     for group, heading in GROUP_HEADINGS.items():
@@ -131,7 +131,7 @@ def marked(step: Step) -> list[tuple[OpRecord, Mark]]:
 
 
 def misses(step: Step) -> list[tuple[str, str]]:
-    """Return each miss of a step as a word for its kind, and what was missed."""
+    """Return each miss of a step: a word for its kind, and the expectation that was missed."""
     judged = step.judged
     kinds = {
         "missed": judged.missed,

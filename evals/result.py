@@ -1,4 +1,4 @@
-"""Results: what was played, how it was marked, and what was measured; kept as one JSON file."""
+"""Results: the played scripts, their marks and their metrics; kept as a single JSON file."""
 
 import json
 from enum import StrEnum
@@ -33,7 +33,7 @@ class OpRecord(Frozen):
     op: str
     who: str
     content: str = ""
-    """The new content, or that of the memory that stays."""
+    """The new content, or the content of the memory that stays."""
     olds: tuple[str, ...] = ()
     """Former contents of the memories that it changed."""
     kind: str = ""
@@ -41,11 +41,11 @@ class OpRecord(Frozen):
     reason: str = ""
     quote: str = ""
     refused: str = ""
-    """Why the code refused it; empty if it was carried out."""
+    """Why the code refused the op; empty if the op was carried out."""
 
     @property
     def words(self) -> str:
-        """The text that patterns are searched in: the new content, else the old ones."""
+        """The text in which patterns are searched: the new content, else the old contents."""
         return self.content or "\n".join(self.olds)
 
 
@@ -67,9 +67,9 @@ class ErrorType(StrEnum):
     WRONG_DELETE = "wrong delete"
     NOT_USED = "boost of what was not used"
     MISFILED = "another op was due"
-    """An ADD for what should be an UPDATE, or the other way round."""
+    """An ADD in place of an UPDATE, or the other way round."""
     INVENTED = "invented"
-    """Not supported by what was said."""
+    """Not supported by the talk."""
     DUPLICATE = "duplicate"
     """Supported, but already known."""
     NOISE = "noise"
@@ -80,32 +80,32 @@ class ErrorType(StrEnum):
 
 
 class Mark(Frozen):
-    """The mark of one op."""
+    """The mark of an op."""
 
     standing: OpStatus
     nature: ErrorType = ErrorType.NONE
     why: str = ""
-    """The expectation that it meets or breaks, or the LLM judge's reason."""
+    """The expectation that the op meets or breaks, or the LLM judge's reason."""
 
 
 class StepMarks(Frozen):
-    """The marks of one step."""
+    """The marks of a step."""
 
     marks: tuple[Mark, ...] = ()
-    """The marks of the ops, one for each."""
+    """A mark for each op."""
     missed: tuple[str, ...] = ()
     breaches: tuple[str, ...] = ()
     """Ops that a `never` forbids."""
     lost: tuple[str, ...] = ()
     """Details that were not retained."""
     misnamed: tuple[str, ...] = ()
-    """Kinds that are not right."""
+    """Kinds that are wrong."""
     recall: tuple[str, ...] = ()
-    """What the whispered block lacks, or should not contain."""
+    """The texts that the whispered block lacks, or should not contain."""
 
     @property
     def is_clean(self) -> bool:
-        """Whether all is as expected."""
+        """Whether all results are as expected."""
         wrong = any(mark.standing is OpStatus.WRONG for mark in self.marks)
         return not (wrong or self.missed or self.lost or self.misnamed or self.recall)
 
@@ -119,7 +119,7 @@ class Step(Frozen):
     user: str = ""
     assistant: str = ""
     whisper: str = ""
-    """The block, as a host would put it into its prompt."""
+    """The whispered block, as a host would put it into its prompt."""
     ranked: tuple[str, ...] = ()
     """The memories found for the message, best first."""
     ops: tuple[OpRecord, ...] = ()
@@ -129,7 +129,7 @@ class Step(Frozen):
     trouble: str = ""
     """Why the step, or a part of it, could not be judged; empty if all was judged."""
     untold: str = ""
-    """Why an episode or portrait could not be written; it is tried again later."""
+    """Why an episode or portrait could not be written yet; it is tried again later."""
     judged: StepMarks = StepMarks()
 
 
@@ -140,29 +140,29 @@ class ScriptResult(Frozen):
     about: str = ""
     title: str = ""
     user: str = "user"
-    """The name of who talks to the assistant."""
+    """The name of the user."""
     assistant: str = "assistant"
     """The name of the persona."""
     steps: tuple[Step, ...] = ()
     memories: tuple[str, ...] = ()
     """Contents of the memories that are active at the end, without episodes and portrait."""
     end: tuple[str, ...] = ()
-    """What is not as it should be at the end."""
+    """The faults of the store at the end."""
     counts: dict[str, float] = Field(default_factory=dict)
     """All counts, see `scoring` and `metrics`."""
     failure: str = ""
-    """Why it could not be played to its end; such a script is not counted at all."""
+    """Why the script could not be played to its end; then it is not counted at all."""
 
     @property
     def troubles(self) -> list[str]:
-        """Why the script, or a step of it, failed."""
+        """The errors of the script and of its steps."""
         said = [(step.place, why) for step in self.steps for why in (step.trouble, step.untold)]
         failure = [self.failure] if self.failure else []
         return failure + [f"{place}: {why}" for place, why in said if why]
 
 
 class Measured(Frozen):
-    """One metric with its 95 % interval."""
+    """A metric with its 95 % interval."""
 
     value: float | None
     """The value; `None` if there was nothing to measure."""
@@ -171,7 +171,7 @@ class Measured(Frozen):
 
 
 class Run(Frozen):
-    """The results of all scripts with one model."""
+    """The results of all scripts with a model."""
 
     model: str
     mode: Literal["recorded", "live"]
@@ -183,12 +183,12 @@ class Run(Frozen):
 
     @property
     def troubles(self) -> list[str]:
-        """Why scripts failed."""
+        """The errors of all scripts."""
         return [f"{one.name}: {trouble}" for one in self.scripts for trouble in one.troubles]
 
 
 class ResultFile(Frozen):
-    """A file of results: one run for each model."""
+    """A file of results: a run for each model."""
 
     format: Literal[1] = 1
     runs: tuple[Run, ...] = Field(min_length=1)
@@ -201,7 +201,7 @@ def to_text(saved: ResultFile) -> str:
 
 
 def read_result(path: Path) -> ResultFile:
-    """Read a file of results. Raises InputError that says what is wrong with it."""
+    """Read a file of results. Raises InputError, which names the fault of the file."""
     try:
         return ResultFile.model_validate_json(path.read_bytes())
     except OSError as error:
@@ -213,7 +213,7 @@ def read_result(path: Path) -> ResultFile:
 
 
 def brief(saved: ResultFile) -> ResultFile:
-    """Return only what `compare` needs: numbers and marks, without what was said and asked."""
+    """Return only the parts that `compare` needs: numbers and marks, without talk and prompts."""
     return ResultFile(runs=tuple(_brief(run) for run in saved.runs))
 
 

@@ -1,4 +1,4 @@
-"""The suite: scripts played and marked concurrently; from recordings, live, or to be recorded."""
+"""The suite: plays and marks scripts concurrently; answers are recorded, live or to be recorded."""
 
 import asyncio
 import multiprocessing
@@ -30,12 +30,12 @@ ENDPOINT_SETTINGS = (
     *("base_url", "api_key", "model", "timeout", "temperature", "max_tokens", "answer_form"),
     *("extra_body", "price_in", "price_out"),
 )
-"""Settings that come from the environment; all others are the same wherever a suite is played."""
+"""Settings that come from the environment; all other settings are the same on every machine."""
 
 Rules = dict[str, str]
 Evaluated = tuple[ScriptResult, Rules]
 Progress = Callable[[int, int], None]
-"""Callback with the number of finished scripts and of all scripts."""
+"""Called with the number of finished scripts and the number of all scripts."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,14 @@ class EvalSetup:
     chat: Chat
     """The model under test."""
     llm_judge: Chat
-    """The model that decides what no pattern can."""
+    """The model that decides where no pattern can."""
     timed: bool = False
     opener: Opener | None = None
-    """Opens the stores; `None` makes a new one for each script."""
+    """Opens the stores; `None` makes a new store for each script."""
 
 
 async def evaluate(script: Script, setup: EvalSetup) -> Evaluated:
-    """Play and mark one script. Raises RecordingError, and what the LLM judge's model raises."""
+    """Play and mark a script. Raises RecordingError, and the errors of the LLM judge's model."""
     listener = Listener(ScriptedChat(script, setup.chat), setup.timed)
     played = await play(script, setup.settings, listener, setup.opener)
     judge = StructuredChat(setup.llm_judge, form=setup.settings.answer_form)
@@ -80,10 +80,10 @@ def run_recorded(
     opener: Opener | None = None,
     step: Progress = lambda done, total: None,
 ) -> Run:
-    """Run a suite with recorded answers, in several processes; in this one if it takes only one.
+    """Run a suite with recorded answers, in several processes, or in this one if one is enough.
 
-    `together` is the number of turns of a session that are judged in one call. `opener` opens the
-    stores; without one, each script has a new one.
+    `together` is the number of turns of a session that are judged in a single call. `opener` opens
+    the stores; without an opener, each script has a new store.
     """
     work = partial(_recorded, recordings=recordings, together=together, opener=opener)
     count = processes or min(os.cpu_count() or 1, len(files))
@@ -131,8 +131,8 @@ async def record(
 ) -> Run:
     """Run a suite with a live model and keep its answers, one file for each script.
 
-    What a file already holds is not asked again. If a script was played to its end, answers that it
-    no longer asks for are dropped.
+    Answers that a file already has are not asked again. If a script was played to its end, answers
+    that it no longer asks for are dropped.
     """
     begun = now or datetime.now(UTC)
 
@@ -148,7 +148,7 @@ async def record(
 
 
 def make_run(done: Sequence[Evaluated], model: str, mode: str) -> Run:
-    """Return the run of these results, with its metrics."""
+    """Return a run with these results and their metrics."""
     scripts = tuple(sorted((played for played, _ in done), key=lambda one: one.name))
     rules = {key: text for _, some in done for key, text in sorted(some.items())}
     run = Run.model_validate({"model": model, "mode": mode, "scripts": scripts, "rules": rules})
@@ -175,7 +175,7 @@ async def _side_by_side(
 
 
 async def _guarded(file: Path, one: Callable[[Script], Awaitable[Evaluated]]) -> Evaluated:
-    """Return the result of a script, or its failure, so that it does not stop the others."""
+    """Return the result of a script, or its failure: a failure does not stop other scripts."""
     about = ""
     try:
         script = read_script(file)
@@ -201,7 +201,7 @@ def _stale(said: str, name: str) -> str:
 def _recorded(
     file: Path, recordings: Path, together: int, opener: Opener | None
 ) -> tuple[ScriptResult, Rules, str]:
-    """Evaluate one recorded script in a process of its own."""
+    """Evaluate a recorded script in its own process."""
     path = recording_of(file, recordings)
 
     async def one(script: Script) -> Evaluated:
@@ -211,7 +211,7 @@ def _recorded(
             )
             return await evaluate(script, EvalSetup(settings, no_model, no_model, opener=opener))
         player = Player(path)
-        # A recorded failure is the same at every try.
+        # A recorded failure is the same in every attempt.
         update = {**as_recorded(player), "tries": 1, "judge_every": together}
         settings = default_settings().model_copy(update=update)
         return await evaluate(script, EvalSetup(settings, player, player, opener=opener))

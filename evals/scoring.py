@@ -1,8 +1,9 @@
-"""Scoring: what was done compared with what was expected. Pure: no model, no store, no clock.
+"""Scoring: compares the ops of a step with the expectations. Pure: no model, no store, no clock.
 
-Precision counts ops, recall counts expectations: one op may meet several expectations, so that
-two facts in one memory, or one fact in two, do no harm. An op that only a `may` allows is not
-counted. Counts are numbers by name, summed over steps and scripts; `metrics` turns them into rates.
+Precision counts ops, recall counts expectations. An op may meet several expectations, so it does
+no harm if two facts are in one memory, or one fact in two memories. An op that only a `may` allows
+is not counted. Counts are numbers by name, summed over steps and scripts; `metrics` makes rates
+from them.
 """
 
 from collections import Counter
@@ -22,14 +23,14 @@ WRITING_OPS = frozenset({Op.ADD, Op.UPDATE, Op.MERGE})
 
 @dataclass(frozen=True)
 class Scored:
-    """The marks of a step, and what is counted for it."""
+    """The marks of a step, and its counts."""
 
     judged: StepMarks
     counts: Counts
 
 
 def meets(sought: Expectation, done: OpRecord, entailments: Entailments) -> bool:
-    """Tell whether an op meets an expectation."""
+    """Return whether an op meets an expectation."""
     if not could_meet(sought, done):
         return False
     return not sought.says or entailments.get((sought.says, done.words), False)
@@ -95,7 +96,7 @@ def count_error_types(judged: StepMarks) -> Counts:
 
 
 def score_recall(part: RecallPart, whisper: str, ranked: Sequence[str]) -> Scored:
-    """Score what the whispered block contains and lacks, and the rank of what was asked for.
+    """Score the texts that the whispered block contains and lacks, and the rank of the answer.
 
     Parts that are in every block (core, portrait, their companions) have no rank.
     """
@@ -121,7 +122,7 @@ def score_recall(part: RecallPart, whisper: str, ranked: Sequence[str]) -> Score
 
 
 def score_end(end: End, memories: Sequence[str]) -> tuple[list[str], Counts]:
-    """Return what is not as it should be at the end, and the counts for it."""
+    """Return the faults of the store at the end, and their counts."""
     counts: Counts = Counter()
     wrong = []
     for hold in end.holds:
@@ -157,7 +158,7 @@ def _mark(part: ScriptTurn | RunPart, done: OpRecord, entailments: Entailments) 
 
 
 def _error_type(part: ScriptTurn | RunPart, done: OpRecord) -> ErrorType:
-    """Return the error type, as far as it follows without an LLM judge."""
+    """Return the error type, as far as it is clear without an LLM judge."""
     if done.op in REMOVING_OPS:
         return ErrorType.WRONG_DELETE
     if done.op == Op.BOOST:
@@ -173,7 +174,7 @@ def _error_type(part: ScriptTurn | RunPart, done: OpRecord) -> ErrorType:
 
 
 def could_meet(sought: Expectation, done: OpRecord) -> bool:
-    """Tell whether an op meets an expectation as far as patterns can decide."""
+    """Return whether an op meets an expectation, as far as patterns can decide."""
     return done.op in sought.op and _fits(sought, done)
 
 
@@ -206,7 +207,7 @@ def _updating(
 ) -> Counts:
     """Count a due update as correct, hallucinated (with wrong content) or omitted.
 
-    As HaluMem scores updating (arXiv 2511.03506).
+    HaluMem scores updates in this way (arXiv 2511.03506).
     """
     if sought.op != (Op.UPDATE,):
         return Counter()
@@ -220,7 +221,7 @@ def _updating(
 def _skipping(
     part: ScriptTurn, step: Step, acted: Sequence[OpRecord], marks: Sequence[Mark]
 ) -> Counts:
-    """Count SKIP as an op: right if nothing is expected and nothing unexpected was done."""
+    """Count SKIP as an op: right if no op is expected and no unexpected op was done."""
     if part.expect:
         return Counter({"SKIP.wrong": 1}) if not acted and not step.trouble else Counter()
     if step.trouble:

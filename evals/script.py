@@ -1,4 +1,4 @@
-"""Scripts: small dialogues, each about one thing, with the expected results of every turn.
+"""Scripts: small dialogues, each with a single subject, and the expected results of every turn.
 
 A script is a YAML file. Its sessions are dialogues, turn by turn, or runs of the background jobs;
 its expectations were written by hand. Patterns are Python regular expressions, case-insensitive.
@@ -45,7 +45,7 @@ class Op(StrEnum):
 
 
 def occurs(pattern: str, text: str) -> bool:
-    """Return whether a pattern occurs in a text, in whatever case.
+    """Return whether a pattern occurs in a text, in upper or lower case.
 
     >>> occurs("docker|podman", "The user prefers Podman."), occurs("^tea", "green tea")
     (True, False)
@@ -62,17 +62,17 @@ def _compiles(pattern: str) -> str:
 
 
 def as_list(value: Any) -> Any:
-    """Return a list as it is, and any other value as a list of one."""
+    """Return a list as it is, and any other value as a list with this value."""
     return value if isinstance(value, list | tuple) else [value]
 
 
 Pattern = Annotated[str, Field(min_length=1), AfterValidator(_compiles)]
 Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(as_list)]
-"""One pattern, or a list of them."""
+"""A pattern, or a list of patterns."""
 
 
 class Expectation(Frozen):
-    """One op that must, may or must not happen, as one atomic fact."""
+    """An op that must, may or must not happen, about a single atomic fact."""
 
     op: Annotated[tuple[Op, ...], BeforeValidator(as_list), Field(min_length=1)]
     """Accepted ops; any of them meets the expectation."""
@@ -81,13 +81,13 @@ class Expectation(Frozen):
     says: str = ""
     """A sentence that the new content must entail, which the LLM judge decides."""
     of: Patterns = ()
-    """Patterns of which each must match an old content."""
+    """Patterns; each of them must match an old content."""
     kind: Annotated[tuple[Kind, ...], BeforeValidator(as_list)] = ()
     """Accepted kinds of the new memory; counted separately."""
     details: Patterns = ()
     """Patterns that the new content must retain; counted separately."""
     keeps: Patterns = ()
-    """Patterns of the old content that the new one must retain; counted with the details."""
+    """Patterns of the old content that the new content must retain; counted with the details."""
     about: str = ""
     why: str = ""
 
@@ -99,7 +99,7 @@ class Expectation(Frozen):
 
 
 class RecallPart(Frozen):
-    """What the whispered block must contain, and what it must not."""
+    """The texts that the whispered block must contain, and those that it must not contain."""
 
     brings: Patterns = ()
     lacks: Patterns = ()
@@ -120,11 +120,11 @@ class Known(Frozen):
     content: str = Field(min_length=1)
     kind: Kind = Kind.FACT
     category: Category | None = None
-    """The category; `None` means the usual one of the kind."""
+    """The category; `None` means the usual category of the kind."""
     at: AwareDatetime
     importance: Importance = Importance.MEDIUM
     value: float | None = Field(default=None, ge=0)
-    """The number itself, instead of `importance`."""
+    """The value as a number, instead of `importance`."""
     uses: int = Field(default=0, ge=0)
     last_used: AwareDatetime | None = None
     expires_at: AwareDatetime | None = None
@@ -133,7 +133,7 @@ class Known(Frozen):
 
 
 class ScriptTurn(Exchange):
-    """A turn, and its expected results; if nothing is expected, nothing may happen."""
+    """A turn, and its expected results; if no op is expected, no op may happen."""
 
     expect: tuple[Expectation, ...] = ()
     may: tuple[Expectation, ...] = ()
@@ -167,7 +167,7 @@ class RunPart(Frozen):
 
 
 class Ask(RecallPart):
-    """A message after all sessions, which gets no reply: only what is whispered counts."""
+    """A message after all sessions, which gets no reply: only the whispered block counts."""
 
     at: AwareDatetime
     text: str = Field(min_length=1)
@@ -184,7 +184,7 @@ class Hold(Frozen):
 
 
 class End(Frozen):
-    """What the store must hold and lack at the end."""
+    """The memories that the store must have, and must not have, at the end."""
 
     holds: tuple[Hold, ...] = ()
     lacks: Patterns = ()
@@ -204,15 +204,15 @@ class Script(Frozen):
     """A whole script file."""
 
     name: str
-    """Name of the file, without .yaml."""
+    """The name of the file, without .yaml."""
     title: str = ""
     about: str = Field(pattern=r"^[a-z0-9_-]+$")
-    """The one thing it is about, as a slug."""
+    """The subject of the script, as a slug."""
     user: UserPart = UserPart()
     assistant: AssistantPart = AssistantPart()
     timezone: Zone = "UTC"
     special: Literal["keep", "refuse"] = "keep"
-    """The setting of that name with which it is played."""
+    """Whether special data are kept or refused when the script is played."""
     known: tuple[Known, ...] = ()
     sessions: tuple[Part, ...] = Field(min_length=1)
     asks: tuple[Ask, ...] = ()
@@ -241,7 +241,7 @@ class Script(Frozen):
 
     @property
     def answers_itself(self) -> bool:
-        """Whether every turn has its answer, so that no model and no recording is needed."""
+        """Whether every turn has an answer, so that no model and no recording are needed."""
         talks = [part for part in self.sessions if isinstance(part, TalkPart)]
         answers = [turn.answer for talk in talks for turn in talk.turns]
         return bool(answers) and None not in answers
@@ -261,7 +261,7 @@ class Script(Frozen):
 
 
 def read_script(path: Path) -> Script:
-    """Read the script of a YAML file. Raises InputError that says where it is wrong."""
+    """Read the script of a YAML file. Raises InputError, which names the faulty place."""
     raw = _read(path)
     if not isinstance(raw, dict):
         raise InputError(f"{path} is no script: it holds no fields")

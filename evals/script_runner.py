@@ -41,7 +41,7 @@ async def play(
 
 
 class _Player:
-    """The state of one playing: which episodes and portraits its steps have already."""
+    """The state while a script is played: the episodes and portraits that its steps have."""
 
     def __init__(
         self, script: Script, memory: Souffleur, clock: StageClock, listener: Listener
@@ -120,7 +120,7 @@ class _Player:
 
     async def _go_to(self, part: RunPart | Ask) -> None:
         self._clock.at = part.at
-        await self._memory.flush()  # talk that has ended meanwhile is told first
+        await self._memory.flush()  # talk that has ended meanwhile is summarised first
 
     async def _ended(self, step: Step) -> Step:
         """Return the step with the episodes, portraits and calls since the step before."""
@@ -146,7 +146,7 @@ def _trouble(turn: Turn) -> str:
 
 
 def _ranked(founds: tuple[Found, ...]) -> tuple[str, ...]:
-    """Return the text of each item in the order of ranking; of a raw turn, its words."""
+    """Return the text of each item in ranking order; for a raw turn, its words."""
     items = [found.item for found in founds]
     return tuple(item.words if isinstance(item, Turn) else item.searchable for item in items)
 
@@ -154,7 +154,7 @@ def _ranked(founds: tuple[Found, ...]) -> tuple[str, ...]:
 def share_out(
     entries: Sequence[LedgerEntry], turns: Sequence[Turn], parts: Sequence[ScriptTurn]
 ) -> list[tuple[OpRecord, ...]]:
-    """Return the ops of each turn; `parts` are what the script expects of them, one for each."""
+    """Return the ops of each turn; `parts` has the script's expectations for each turn."""
     shared: list[list[OpRecord]] = [[] for _ in turns]
     for entry in entries:
         for done in to_op_records([entry]):
@@ -165,11 +165,11 @@ def share_out(
 def _place(
     entry: LedgerEntry, done: OpRecord, turns: Sequence[Turn], parts: Sequence[ScriptTurn]
 ) -> int:
-    """Return the index of the turn that an op quotes, or else in which its memory was whispered.
+    """Return the index of the turn that an op quotes; without a quote, of the whispered turn.
 
-    A boost quotes nothing. Where its memory was whispered in several turns, it can only be marked
-    for the group as a whole: it belongs to the first that expects it, else to one that allows it,
-    else to one that forbids it, else to the last.
+    A boost quotes no turn. If its memory was whispered in several turns, it can only be marked for
+    the whole group: it belongs to the first turn that expects it. If no turn expects it, it belongs
+    to a turn that allows it, else to a turn that forbids it, else to the last turn.
     """
     own = [place for place, turn in enumerate(turns) if turn.id in entry.turn_ids]
     for place in own:

@@ -92,9 +92,9 @@ class Souffleur:
     """
 
     def __init__(self, parts: "Parts", settings: Settings) -> None:
-        """Use parts that are open; `open` is the usual way."""
+        """Use parts that are open already; hosts use `open`."""
         self.parts = parts
-        """What was opened: store, agents, endpoints."""
+        """The open parts: store, agents, endpoints."""
         self.knowledge: KnowledgeBase = parts.knowledge
         """The lower level: memories, ledger, sessions, turns."""
         self.settings = settings
@@ -105,7 +105,7 @@ class Souffleur:
         """Finds the user and the persona of a call."""
         self._service = Service(parts, settings, self.participants.find_zone_now)
         self.seconds_left = self._service.seconds_left
-        """Returns the seconds left for ending, which run from the first call."""
+        """Returns the seconds left to close, counted from the first call."""
         self._mirrors = self._make_mirrors()
 
     @classmethod
@@ -161,7 +161,7 @@ class Souffleur:
             late = f"nothing was recalled within {within:g} s (SOUFFLEUR_RECALL_TIMEOUT)"
             logger.bind(user=user_id, session=session_id).warning("{}", late)
             return Recall(error=late)
-        except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
+        except Exception as error:  # noqa: BLE001  a reply must not fail because a recall fails
             trace_bug(logger, error)
             return Recall(error=describe(error))
 
@@ -187,7 +187,7 @@ class Souffleur:
                 )
                 self._service.intake.pairing.note(user_id, session_id, whisper)
                 recalled = whisper.with_error(odd).with_error(self._service.error_for(user_id))
-            except Exception as error:  # noqa: BLE001  it is noted with the rest
+            except Exception as error:  # noqa: BLE001  the error is noted with the others
                 trace_bug(logger, error)
                 recalled = Recall(error=describe(error))
             work.note(ids=len(recalled.ids), tokens=recalled.tokens, error=recalled.error)
@@ -245,7 +245,7 @@ class Souffleur:
             return self._service.end_session(
                 user_id, check_id(session_id, "session_id"), check_id(agent_id, "agent_id")
             )
-        except SouffleurError as error:  # it will be found silent later
+        except SouffleurError as error:  # upkeep will find the session silent later
             bound = logger.bind(user=user_id, session=session_id)
             bound.error("a session is not closed yet: {}", error)
             return False
@@ -299,7 +299,7 @@ class Souffleur:
             if not receipt.durable:
                 raise InputError(receipt.error)
             ids.append(turn_point_id(user_id, agent_id, session_id, receipt.turn_id))
-            await asyncio.sleep(0)  # others talk meanwhile
+            await asyncio.sleep(0)  # let other tasks run
         await self._service.judge_now(user_id)
         turns = await self.knowledge.journal.get_turns(ids)
         if unjudged := [one for one in turns if one.state is TurnState.FAILED]:
@@ -734,13 +734,13 @@ class Souffleur:
     async def _erase(
         self, user_id: str, erase: Callable[[], Awaitable[G]], *, whole: bool = False
     ) -> G:
-        """Erase records of a user while nothing is judged, also from the files of the mirror."""
+        """Erase records of a user, also in the files of the mirror, while no turn is judged."""
         gone: G = await self._service.do_alone(check_id(user_id), erase)
         remark = await self._mirrors.erase(user_id, whole=whole) if self._mirrors else ""
         return replace(gone, remarks=(*gone.remarks, remark)) if remark else gone
 
     def _retelling(self, user_id: str) -> "Retell | None":
-        """Return the function that has a model rewrite cut texts; `None` without a model."""
+        """Return the function by which a model rewrites cut texts; `None` without a model."""
         agents = self.parts.agents
         return partial(agents.summaries.rewrite, user_id) if agents else None
 
@@ -862,7 +862,7 @@ class Souffleur:
         _, sphere = await self.participants.find(user_id, agent_id)
         return await self.knowledge.portrait(user_id, sphere)
 
-    # The last one: below it, `list` in the class is this method.
+    # The last method: below it, `list` in the class would be this method.
     async def list(
         self,
         *,
@@ -915,7 +915,7 @@ class Souffleur:
 
 
 class Opening:
-    """A Souffleur that is about to be opened: `await` it and close it, or use `async with`."""
+    """A Souffleur that is not open yet: `await` it and close it later, or use `async with`."""
 
     def __init__(
         self,

@@ -46,11 +46,11 @@ class OpAnswer(BaseModel):
 
     reason: str
     supported: bool
-    """Whether what was said supports it."""
+    """Whether the talk supports the memory."""
     known: bool
-    """Whether it was known before."""
+    """Whether the memory was known before."""
     worth: bool
-    """Whether it is worth keeping."""
+    """Whether the memory is worth keeping."""
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class Exchange(Frozen):
     user: str = ""
     assistant: str = ""
     note: str = ""
-    """What a reader should notice."""
+    """A sentence about the details that a reader should notice."""
 
 
 class SessionPart(Frozen):
@@ -63,7 +63,7 @@ class NightPart(Frozen):
     runs: tuple[str, ...] = Field(min_length=1)
     """Names of the runs, in order."""
     note: str = ""
-    """What a reader should notice."""
+    """A sentence about the details that a reader should notice."""
 
 
 class ScenePart(Frozen):

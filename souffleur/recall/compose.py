@@ -228,7 +228,7 @@ def _age(item: Item) -> tuple[float, str]:
 
 
 def _rest(items: Iterable[Item], *sections: Section) -> list[Item]:
-    """Return the items that are in none of the sections, each once."""
+    """Return the items that are not in any section, each once."""
     standing = {item.id for section in sections for item in section.items}
     return list({item.id: item for item in items if item.id not in standing}.values())
 

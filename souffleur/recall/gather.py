@@ -45,7 +45,7 @@ MAX_NEAREST = 40
 CONTEXT_MESSAGES = 3
 """Number of earlier messages that a recall looks at."""
 MAX_OLDER_EPISODES = 2
-"""Maximum episodes, older than the latest ones, that a message may bring."""
+"""Maximum older episodes, besides the latest episodes, that a message may bring."""
 RAW_GATE = 0.3
 """Minimum score of a turn for a question about the past; its score includes the turns around it."""
 ANSWER_GATE = 0.35

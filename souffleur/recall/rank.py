@@ -34,9 +34,9 @@ _QUOTED = re.compile(
 def excerpt(text: str, about: str, fits: Callable[[str], bool], *, strict: bool = False) -> str:
     """Return a text on one line if it fits, else its sentences that bear most on `about`.
 
-    The next sentence is always the one with most words of `about` that are not covered yet; of
-    equal sentences, the first. Sentences stay in their order, and gaps are marked. Sentences
-    without a word of `about` are left out; without `strict`, they are used if no other is there.
+    Sentences are chosen one by one, by the number of words of `about` that are not covered yet; of
+    equal sentences, the first. They stay in their order, and gaps are marked. Sentences without a
+    word of `about` are left out; unless `strict`, they are used if there are no others.
 
     >>> tea = "I like tea. It rained. Ann moved to Lyon. Then it was late."
     >>> excerpt(tea, "Where did Ann move?", lambda part: len(part) <= 20)

@@ -60,9 +60,9 @@ class Reference:
     text: str
     """The memory's text, on one line."""
     kind: str
-    """Its kind if it is a fact or skill, such as preference; else its category, such as episode."""
+    """The kind of a fact or skill, like preference; else the category, like episode."""
     age: str
-    """The age of the memory, in the user's language, such as "3 days ago"."""
+    """The age of the memory in the user's language, like "3 days ago"."""
 
 
 def references_to(

@@ -83,7 +83,7 @@ class Memories:
     """The most valuable active and pending memories."""
     current_count: int = 0
     former: tuple[Remembered, ...] = ()
-    """The latest replaced and archived memories; forgotten ones are left out."""
+    """The latest replaced and archived memories; forgotten memories are left out."""
     former_count: int = 0
 
 

@@ -41,7 +41,7 @@ Finding = tuple[Status, str]
 def health(quality: Quality, others: Iterable[Finding] = ()) -> tuple[Status, list[str]]:
     """Return the condition of the store, and a sentence for each finding, the worst first.
 
-    `others` are findings about things outside the store, such as an endpoint.
+    `others` are findings about parts outside the store, like an endpoint.
     """
     since = quality.waiting_since
     waited = quality.at - since if since else timedelta()

@@ -1,1 +1,1 @@
-"""What runs behind the talk: judging, episodes, portraits, and the runs at their times."""
+"""The background work: judging, episodes, portraits, and the scheduled runs."""

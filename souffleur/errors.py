@@ -54,7 +54,7 @@ class StoreMismatchError(StoreError):
 
 
 class UnreadableError(StoreError):
-    """A record of the store is invalid; the other records are valid."""
+    """A record of the store is invalid; the other records can still be read."""
 
 
 class InputError(SouffleurError):

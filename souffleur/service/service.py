@@ -132,7 +132,7 @@ class Service:
         await self._warn_of_neglect()
 
     def end_session(self, user_id: str, session_id: str, agent_id: str) -> bool:
-        """End a session after its turns; return whether it had turns that were still open.
+        """End a session after its turns; return whether turns were left in its window.
 
         On a server this is done in the background, and it returns `True`. Raises SouffleurError.
         """

@@ -278,8 +278,8 @@ _NOTHING = {"", "-", "none", "null", "n/a", "无", "無"}
 def parse_lines(text: str) -> dict[str, Any] | None:
     """Return the verdict in the text, as its JSON form; `None` if no line is an operation.
 
-    Every field is there: what a model left out is "", [] or None, the kind `fact`, the importance
-    `medium`. Lines that are neither an operation nor one of its fields are passed over.
+    Every field is there. A missing field is "", [] or None, the kind `fact`, the importance
+    `medium`. Lines that are neither an operation nor one of its fields are skipped.
 
     >>> verdict = parse_lines("[ADD] Likes tea.\\n  quote: 我喜欢茶\\n【boost：m2】")
     >>> [(op["op"], op.get("quote"), op.get("id")) for op in verdict["ops"]]
@@ -312,7 +312,7 @@ def _operation(line: str) -> dict[str, Any] | None:
     if "id" in op:
         op["id"] = (name[2] or "").strip(" :")
     elif not said and name[2]:
-        # Some models write [ADD: what to remember].
+        # Some models write [ADD: the memory].
         said = re.split(r"[\s:：]+", head[1].strip(), maxsplit=1)[1].strip()
     # After [SKIP], [BOOST:m2] and [DELETE:m1] there can only be a reason.
     op["content" if "content" in op else "reason"] = said

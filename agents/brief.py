@@ -34,7 +34,7 @@ class Persona:
     zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
     """The user's time zone."""
     language: str | None = None
-    """The language of the prompts; `None` means the language that is spoken."""
+    """The language of the prompts; `None` means the language of the talk."""
     former_users: tuple[str, ...] = ()
     """Former display names of the user, which older memories may use."""
     former_assistants: tuple[str, ...] = ()

@@ -30,10 +30,10 @@ MAX_QUOTE_LENGTH = 2000
 MAX_REMARK_LENGTH = 1000
 """Maximum characters of a model's reasoning that the ledger keeps; longer texts are cut."""
 MAX_NAME_LENGTH = 100
-"""Maximum characters of a name or topic; longer ones are dropped."""
+"""Maximum characters of a name or topic; longer names are dropped."""
 MAX_NAMES = 20
 MAX_CUE_LENGTH = 80
-"""Maximum characters of a cue; longer ones are dropped."""
+"""Maximum characters of a cue; longer cues are dropped."""
 MAX_CUES = 5
 MAX_ECHO_LENGTH = 2000
 """Maximum characters that are kept of an answer that was too long to be read."""
@@ -178,7 +178,7 @@ Remark = Annotated[str, BeforeValidator(_or_nothing), AfterValidator(_remark)]
 Note = Annotated[str | None, AfterValidator(_note)]
 """A remark that may be left out; `None` if it is blank."""
 Names = Annotated[Many[str], AfterValidator(_names)]
-"""Names or topics; unusable ones are left out."""
+"""Names or topics, without unusable values."""
 Cues = Annotated[Many[str], AfterValidator(_cues)]
 """Situations in which a memory should come to mind. Unusable cues and cues with a secret are
 left out, as cues are no reason to refuse a memory."""

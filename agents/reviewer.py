@@ -101,7 +101,7 @@ class LastDecayAnswer(ReviewAnswer):
 
 
 def answer_type(question: Due, round_: int) -> type[ReviewAnswer]:
-    """Return the type of the answer to a question, whose schema offers what this round allows.
+    """Return the type of the answer to a question; its schema offers the actions of this round.
 
     >>> answer_type(Due.PROMOTION, 1).__name__, answer_type(Due.REVIEW, MAX_REVIEW_ROUNDS).__name__
     ('ReviewAnswer', 'LastDecayAnswer')

@@ -172,7 +172,7 @@ def _pointless(op: Op, context: CheckContext) -> Refused | None:
 
 
 def _in_view(memory: Memory, verdict: Verdict) -> bool:
-    """Return whether the current talk already contains what the memory says."""
+    """Return whether the current talk already contains the words of the memory."""
     return verdict.talk_since is not None and memory.anchor_at >= verdict.talk_since
 
 

@@ -105,7 +105,7 @@ def falls_below_at(memory: Memory, below: float, policy: Policy) -> datetime | N
 
 
 def due(memory: Memory, policy: Policy) -> tuple[datetime, Due] | None:
-    """Return the next thing that must happen to a memory, and when; `None` if nothing ever must."""
+    """Return the next thing that must happen to a memory, and when; `None` for no such thing."""
     rule = policy.rule(memory.category)
     if memory.state is MemoryState.ARCHIVED and rule.archive_below and rule.forget_below:
         gone = falls_below_at(memory, rule.forget_below, policy)

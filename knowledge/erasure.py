@@ -62,7 +62,7 @@ async def undo_turn(
 
 
 async def _resting_on(knowledge: "KnowledgeBase", turn: Turn) -> LedgerEntries:
-    """Return the entries that rest on a turn and on no other one, the newest first."""
+    """Return the entries that rest on this turn alone, the newest first."""
     journal = knowledge.journal
     found = await journal.entries(turn.user_id, turn_id=turn.id)
     ids = {id for entry in found for id in entry.turn_ids if id != turn.id}
@@ -140,7 +140,7 @@ async def forget_topic(
 ) -> Forgotten:
     """Erase the records of a topic's preview that have these ids.
 
-    Raises InputError for a blank topic, NotFoundError if the preview has none of the ids any more.
+    Raises InputError for a blank topic, NotFoundError if no id is in the preview any more.
     """
     preview = await preview_topic(knowledge, topic, user_id=user_id, now=now)
     topic, wanted = preview.topic, set(ids)

@@ -141,7 +141,7 @@ def _joined(number: Detail, date: Detail, text: str) -> bool:
 
 
 def _is_translated(text: str, sources: Iterable[str]) -> bool:
-    """Return whether a text is in another script than one of its sources.
+    """Return whether a text and one of its sources have different scripts.
 
     >>> _is_translated("Ann lives in Singapore.", ["I moved", "安住在新加坡。"])
     True

@@ -47,7 +47,7 @@ def check_id(value: object, what: str = "user_id") -> str:
 def check_sent_id(value: str, what: str = "user_id") -> str:
     """Return the id that a request names in its address or a header. Raises InputError.
 
-    Bytes there that are no UTF-8 are replaced when they are read, so that two ids would be one.
+    Invalid UTF-8 is replaced when the request is read, so that two ids could become equal.
 
     >>> check_sent_id("Jos\N{REPLACEMENT CHARACTER}")
     Traceback (most recent call last):

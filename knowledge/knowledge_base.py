@@ -141,7 +141,7 @@ class KnowledgeBase:
         )
         """Carries out verdicts."""
         self.judge_told: JudgeDoubt | None = None
-        """Asks a model which lines repeat something forgotten; `None` without a model."""
+        """Asks a model which lines repeat forgotten content; `None` without a model."""
         self.removals = Removals(memories, journal, embedder)
         """Erases the records about a topic."""
         self._compacting = asyncio.Lock()
@@ -152,7 +152,7 @@ class KnowledgeBase:
     def cache(self) -> "KnowledgeBase":
         """A cache of this store, to be read before each reply; its writes raise StoreError.
 
-        On a server, it may lack what other processes wrote in the last `memo.SHARED_LIFE` seconds.
+        On a server, it may lack writes of other processes in the last `memo.SHARED_LIFE` seconds.
         Raises StoreError if the store is closed or belongs to another process.
         """
         self.memories.check_usable()
@@ -301,7 +301,7 @@ class KnowledgeBase:
         return sorted(found, key=lambda memory: -int(memory.data.get("version", 0)))
 
     async def portrait(self, user_id: str, sphere: str | None = COMMON) -> Memory | None:
-        """Return the current portrait of a user in a sphere; `None` if there is none yet."""
+        """Return the current portrait of a user in a sphere; `None` if there is no portrait yet."""
         must = (
             Is("user_id", check_id(user_id)),
             has("category", Category.PROFILE),
@@ -468,7 +468,7 @@ class KnowledgeBase:
         return [to_entry(point) for point in found]
 
     async def near_duplicates(self, verdict: Verdict) -> dict[int, Memory]:
-        """Return an active near-duplicate for each ADD that has one, by the position of the op."""
+        """Return an active near-duplicate of each ADD, if it exists, by the op's position."""
         adds = [
             (index, op)
             for index, op in enumerate(verdict.ops)

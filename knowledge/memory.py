@@ -30,7 +30,7 @@ class Category(StrEnum):
 
 
 class Kind(StrEnum):
-    """What a memory is about."""
+    """The subject of a memory."""
 
     PREFERENCE = "preference"
     """A like or dislike, or how to be answered."""
@@ -72,7 +72,7 @@ PROCEDURAL = frozenset({Kind.SKILL, Kind.WORKFLOW, Kind.EXPERIENCE, Kind.LESSON}
 
 
 class MemoryState(StrEnum):
-    """The state of a memory; only `active` ones are read by default."""
+    """The state of a memory; only `active` memories are read by default."""
 
     ACTIVE = "active"
     """In force."""
@@ -246,7 +246,7 @@ class Memory(Frozen):
     due_at: Instant | None = None
     """When something must next happen to it; `None` means never. Computed, see `decay.due`."""
     due_for: Due | None = None
-    """What must happen at `due_at`."""
+    """The thing that must happen at `due_at`."""
     asked_at: Instant | None = None
     """When a promotion review last decided KEEP."""
     asked_value: Value | None = None
@@ -272,7 +272,7 @@ class Memory(Frozen):
     judged: tuple[str, ...] = ()
     """For a boundary: marks of the memories it was judged against, see `pairs.pair_mark`."""
     state: MemoryState = MemoryState.ACTIVE
-    """Only `active` ones are read by default."""
+    """Only `active` memories are read by default."""
     evidence: tuple[Evidence, ...] = ()
     """The quotations that it is based on."""
     entities: tuple[Text, ...] = ()

@@ -191,7 +191,7 @@ class Contradict(Frozen):
     """The memory that ends; if this is not settled, either of the two."""
     reason: Text
     until: AwareDatetime | None = None
-    """Until when the ending memory was true; `None` means until the other became true."""
+    """When the ending memory ceased to be true; `None` means when the other became true."""
     settled: bool = False
     """Whether one memory ends now; if not, both stay active, linked and shown in the report."""
 
@@ -301,7 +301,7 @@ class ActorKind(StrEnum):
     PROFILE_WRITER = "profile_writer"
     """The model that writes portraits."""
     REVIEWER = "reviewer"
-    """The model that reviews what is due."""
+    """The model that reviews due memories."""
     CONSOLIDATOR = "consolidator"
     """The model that merges memories."""
     ARBITER = "arbiter"
@@ -326,7 +326,7 @@ class Actor(Frozen):
     who: ActorKind
     """Its kind."""
     model: str = ""
-    """The name of the model; empty if none was asked."""
+    """The name of the model; empty if no model was asked."""
     prompt: str = ""
     """The name and content hash of the prompt that was used."""
 
@@ -401,7 +401,7 @@ class Refusal(StrEnum):
     PROTECTED = "protected"
     """Only the user or the host may do this."""
     ECHO = "echo"
-    """It restates what was whispered."""
+    """It repeats a whispered memory."""
     DUPLICATE = "duplicate"
     """An active memory says the same."""
     SENSITIVE = "sensitive"
@@ -473,7 +473,7 @@ class LedgerEntry(Frozen):
     changes: tuple[Change, ...] = ()
     """The changed memories; empty if it was refused."""
     refused: Refusal | None = None
-    """The reason why it was not carried out; `None` if it was."""
+    """The reason why it was not carried out; `None` if it was carried out."""
     waits: bool = False
     """Whether the op has not been carried out and waits for the user's consent."""
     detail: str = ""

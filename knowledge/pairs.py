@@ -242,7 +242,7 @@ def _holds(memory: Memory, now: datetime) -> bool:
 
 @dataclass(frozen=True)
 class BoundaryTask:
-    """Boundaries of one user, and memories that none of them was judged against."""
+    """Boundaries of a user, and memories that no boundary here was judged against."""
 
     boundaries: tuple[Memory, ...]
     """Boundaries that one persona learned, in one sphere."""

@@ -96,7 +96,7 @@ class PersonaCard(Frozen):
     """Which memories the persona may know.
 
     "all" or `None`: everything that users tell personas, except those with "own". "own": only what
-    users tell this persona from then on, and what the host shares; no other persona knows that.
+    users tell this persona from then on, and shared memories; no other persona knows them.
     """
     since: AwareDatetime
     """When this version was created."""
@@ -252,7 +252,7 @@ def changed(old: Preferences, fields: Mapping[str, bool | None], now: datetime) 
 
 
 def what_is_off(chosen: Preferences) -> Preferences | None:
-    """Return only the parts that a user has turned off; `None` if there are none.
+    """Return only the parts that a user has turned off; `None` if all are on.
 
     >>> what_is_off(Preferences(user_id="ann", memory=False, show_references=True)).memory
     False

@@ -25,9 +25,9 @@ class DecayRule(Frozen):
     archive_below: float | None = None
     """The value below which it is archived."""
     forget_below: float | None = None
-    """The value below which it is forgotten; with `review_below`, only if review was impossible."""
+    """The value below which it is forgotten; with `review_below`, only if no review is possible."""
     at_most_days: float | None = None
-    """The age at which it is forgotten, whatever its value."""
+    """The age at which it is forgotten, with any value."""
 
 
 class Reinforcement(Frozen):
@@ -52,7 +52,7 @@ class Policy(Frozen):
     initial: dict[Importance, float]
     """The importance of a new memory, by the judge's label."""
     initial_by_kind: dict[Kind, float] = Field(default_factory=dict)
-    """The importance of a new memory of these kinds, whatever the judge's label."""
+    """The importance of a new memory of these kinds, with any label of the judge."""
     reinforcement: Reinforcement
     """How use changes the value."""
     use_weight: float = 0.0

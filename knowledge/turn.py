@@ -38,7 +38,7 @@ class Turn(Frozen):
     """One exchange: a message of the user, the reply, or both."""
 
     id: str
-    """The id derived from user, agent, session and `turn_id`: a turn seen twice is one turn."""
+    """The id derived from user, agent, session and `turn_id`; a repeated turn has the same id."""
     turn_id: str
     """The host's own id of the turn."""
     user_id: str
@@ -140,7 +140,7 @@ def turn_point_id(user_id: str, agent_id: str, session_id: str, turn_id: str) ->
 
 
 def verdict_id(turns: Sequence[Turn]) -> str:
-    """Return the id of the verdict on these versions of turns; a second judgement has the same."""
+    """Return the id of the verdict on these versions of turns, the same if judged again."""
     return derive_id("verdict", *(f"{turn.id}@{turn.version}" for turn in turns))
 
 

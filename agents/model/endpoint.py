@@ -46,7 +46,7 @@ class Prices:
 
 
 class Endpoint:
-    """A `Chat`. Calls may overlap, and may come from one event loop after another."""
+    """A `Chat` with an endpoint. Calls may overlap, and may come from different event loops."""
 
     def __init__(
         self,

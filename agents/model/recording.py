@@ -4,7 +4,7 @@ A file is JSON lines. The first says where the answers come from:
 
     {"format": 1, "model": "…", "recorded_at": "…", "note": "…"}
 
-Each other one is an answer, or the failure of one, as it came:
+Each other line is an answer or its failure, unchanged:
 
     {"key": "…", "name": "verdict", "seen": "…", "form": "json_schema", "answer": {"text": …}}
     {"key": "…", "name": "verdict", "seen": "…", "form": "text", "failure": {"message": …}}
@@ -74,7 +74,7 @@ class Recorder:
         self._entries = recording.entries
 
     async def __call__(self, request: Request) -> Reply:
-        """Return the answer, from the file or the model. Raises what the model's chat raises."""
+        """Return the answer, from the file or the model. Raises the errors of the model's chat."""
         key = request_key(request)
         self.used.append(key)
         if key not in self._entries:

@@ -137,7 +137,7 @@ class SoughtMemory:
 
     content: str
     names: tuple[str, ...] = ()
-    """Names that no other memory mentions: a text with one of them surely tells the same."""
+    """Names that no other memory mentions: a text with this name surely tells the memory."""
     shared: tuple[str, ...] = ()
     """Names that other memories mention, too: a text with one of them possibly tells the memory."""
     others: tuple[str, ...] = ()
@@ -194,7 +194,7 @@ class SoughtMemory:
         return share(self.weights, self.weights.keys() & weigh(text, self.called).keys())
 
     def in_memory(self, content: str) -> Likeness:
-        """Return how surely another memory repeats this memory; a sure one must say nothing else.
+        """Return how surely another memory repeats this memory; if sure, it says nothing else.
 
         >>> tea = SoughtMemory("Ann likes green tea.", called=("Ann",))
         >>> said = "Green tea is liked by Ann.", "Ann likes 3 green teas.", "Ann sings."
@@ -225,7 +225,7 @@ def telling(weights: Weights) -> set[str]:
 
 
 def _heavy(weights: Weights, but: AbstractSet[str] = frozenset()) -> float:
-    """Return the weight of the words that are not everyday ones."""
+    """Return the weight of all words except everyday words."""
     return sum(one for key, one in weights.items() if key not in but and one > FAINT)
 
 

@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from souffleur.errors import EmbedderError, EndpointError, OutageError
 
 MAX_PAUSE = 300.0
-"""Maximum seconds between two requests to a failing endpoint, whatever `Retry-After` it sends."""
+"""Maximum seconds between two requests to a failing endpoint, with any `Retry-After`."""
 
 TIMEOUTS_TO_OPEN = 3
-"""Consecutive time-outs that open the breaker; a single one may be due to a large request."""
+"""Consecutive time-outs that open the breaker; a single time-out may come from a large request."""
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def _hint(said: str | tuple[str, ...]) -> Hint:
 
 
 def any_of(*words: str) -> Hint:
-    """Return the hint that one of these words is in the text, with composed or separate marks.
+    """Return the hint that any of these words is in the text, with composed or separate marks.
 
     >>> any_of("paß", "パス")("der pass"), any_of("pass")("der pass")
     (False, True)

@@ -97,7 +97,7 @@ def redact(words: str, private: Sequence[str] = (), secrets: Sequence[str] = ())
     """Return another program's message on one line, with "…" for keys and for words it was sent.
 
     Escapes and tags are removed first, as quotations may be inside JSON or HTML. Secrets and
-    document numbers are those that `secrets` finds, whatever the settings say about memories.
+    document numbers are those that `secrets` finds, with any settings for memories.
 
     >>> redact("policy: 'I hate my boss, Tom' (key sk-1234567)", ["Well, I hate my boss, Tom."])
     "policy: '…' (key …)"

@@ -8,11 +8,11 @@ part of that name: of the rule itself, of its file, or of `parts.toml`. `{{words
 A section has a `kind`, a `group`, and a `hint`, by which most texts are passed over fast. Each of
 its rules has an `example`, and one of these to find a value:
 
-- `value`: the pattern; its groups are what is masked.
+- `value`: the pattern; its groups are masked.
 - `exactly`: the pattern of a whole number that is no date and no part of another number.
 - `digits`: their number, as "9" or "9-17"; a second item has the signs that may stand between.
 
-What else must be true of the value:
+Further conditions for the value:
 
 - `near`: its `Surroundings`, or the name of those in a table `[near.name]`, which `like` extends.
 - `named`, `wide`: the words near the number, `wide` in a longer stretch of text.

@@ -44,7 +44,7 @@ HITS_PER_SEARCH = 40
 LEAST_WEIGHT = 0.75
 """Minimum weight of the relevance in a rank score; importance and recency add up to 0.25."""
 BEHIND_RELEVANT = LEAST_WEIGHT * RELEVANCE_GATE
-"""Relevance below which no memory ranks before a relevant one."""
+"""Relevance below which no memory ranks before a relevant memory."""
 HOP_SHARE = 0.6
 """Share of a hit's relevance that a linked memory gets, by the same name or a relation."""
 MAX_LINKED = 3
@@ -197,7 +197,7 @@ async def browse(
 ) -> tuple[list[Memory], bool]:
     """Return up to `limit` memories that follow a position, and whether there are more.
 
-    Reads about as many memories as it returns, however many exist. All memories of one moment are
+    Reads about as many memories as it returns, in a store of any size. Memories of one moment are
     read together, since the engine's order does not sort them. The event loop runs in between.
     """
     order = Order("created_at", descending=newest_first)

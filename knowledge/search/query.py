@@ -78,7 +78,7 @@ class Query:
     by_words: bool = False
     """Whether to search by words alone, without the embedder."""
     relevant: bool = False
-    """Whether to return only the relevant ones of the `limit` best memories and episodes."""
+    """Whether to return, of the `limit` best memories and episodes, only the relevant records."""
 
     def __post_init__(self) -> None:
         """Check the user's id. Raises IdentityError if it is invalid."""

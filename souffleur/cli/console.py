@@ -174,7 +174,7 @@ def _open_closed() -> None:
 
 
 def _on_sigterm(handler: Any) -> Any:
-    """Set the handler of SIGTERM and return the former one; `None` outside the main thread."""
+    """Set the handler of SIGTERM; return the former handler, `None` outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         return None
     return signal.signal(signal.SIGTERM, handler)

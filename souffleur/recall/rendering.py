@@ -98,6 +98,8 @@ def tell_age(age: timedelta, language: str) -> str:
     return _NOW.get(language, _NOW["en"])
 
 
+MAX_TRIED = 24
+"""Items beyond the first one that does not fit, of which short ones are still taken."""
 MAX_SIDE_TOKENS = 200
 """Maximum tokens of one side of a raw turn; a longer side is cut to its first sentences."""
 
@@ -206,7 +208,7 @@ class Part:
             return shortest
         first = self._count_fitting([lines[-1] for lines in every])
         chosen = every[:first]
-        for lines in every[first:]:
+        for lines in every[first : first + MAX_TRIED]:
             if self.takes([*(one[-1] for one in chosen), lines[-1]]):
                 chosen.append(lines)
         for index, lines in enumerate(chosen):

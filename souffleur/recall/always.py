@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LIVED = (Category.FACT, Category.SKILL)
 """Categories of memories from the talk; core and system have a part of their own."""
 MAX_READ = 160
-"""Maximum memories read for any message; if fewer are read, the user has no others."""
+"""Maximum memories that are read for any message."""
 MAX_UNASKED = 40
 """Maximum memories, by value, that are weighed although the message does not match them."""
 MAX_NEAR_PLANS = 3
@@ -62,22 +62,17 @@ class Always:
     fadings: Sequence[Fading] = ()
     """How each of the important memories fades, in their order; empty if not computed yet."""
 
-    @property
-    def is_everything(self) -> bool:
-        """Whether `important` contains all memories of the user."""
-        return len(self.important) < MAX_READ
-
     def near_plans(self, now: datetime) -> list[Memory]:
         """Return the plans of these days, the earliest first."""
         low, high = near_expiries(now)
         near = [one for one in self.plans if one.expires_at and low <= one.expires_at < high]
         return near[:MAX_NEAR_PLANS]
 
-    def most_valuable(self, now: datetime, policy: Policy) -> list[tuple[Memory, float]]:
-        """Return the `MAX_UNASKED` most valuable memories with their values, the highest first."""
+    def valued(self, now: datetime, policy: Policy) -> list[tuple[Memory, float]]:
+        """Return the important memories with their values, the highest value first."""
         fadings = self.fadings or [fading(one, policy) for one in self.important]
         valued = [(one, how.at(now)) for one, how in zip(self.important, fadings, strict=True)]
-        return sorted(valued, key=itemgetter(1), reverse=True)[:MAX_UNASKED]
+        return sorted(valued, key=itemgetter(1), reverse=True)
 
     def until(self, now: datetime) -> datetime:
         """Return when the memories must be read again; `now` if that is unknown."""

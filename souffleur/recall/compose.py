@@ -140,8 +140,7 @@ def compose(
     if shown_at is None:
         return recall
     shown = {memory.id: memory for section in sections for memory in _memories(section)}
-    memories = shown.values()
-    return replace(recall, references=references_to(memories, shown_at, options.language))
+    return replace(recall, references=references_to(shown.values(), shown_at, options.language))
 
 
 def _recall(

@@ -25,6 +25,7 @@ from souffleur.recall.always import (
     LIVED,
     MAX_PLANS_READ,
     MAX_READ,
+    MAX_UNASKED,
     Always,
     AlwaysCache,
     Place,
@@ -220,11 +221,11 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     others = next(answers) if latest or not place.episodes else []
     expected: list[Memory] = next(answers, [])
     core, boundaries = always.core, always.boundaries
-    near, best = always.near_plans(now), always.most_valuable(now, policy)
-    values = {memory.id: value for memory, value in best}
+    near, valued = always.near_plans(now), always.valued(now, policy)
+    values = {memory.id: value for memory, value in valued}
     found = [*hits, *_older(others, latest)]
     likely_now = (one for one in expected if knows(sphere, one.sphere))
-    unasked = [*near, *likely_now, *(memory for memory, _ in best)]
+    unasked = [*near, *likely_now, *(memory for memory, _ in valued[:MAX_UNASKED])]
     definitions = (*always.personas, *always.system)
     what_it_is = [one for one in definitions if one.agent_id == asked.agent_id]
     called = {hit.item.id: hit for hit in found}

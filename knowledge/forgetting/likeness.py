@@ -185,8 +185,7 @@ class SoughtMemory:
             return Likeness.SURE if clear and not another else Likeness.POSSIBLE
         if self.nearness(text) >= NEAR_SHARE or stands_in(text, self.shared):
             return Likeness.POSSIBLE
-        rare = max((self.weights[key] for key in found), default=0.0)
-        told = max(rare, near) >= MIDDLE and near >= LITTLE * self._all
+        told = near >= max(MIDDLE, LITTLE * self._all)
         return Likeness.POSSIBLE if told else Likeness.NONE
 
     def nearness(self, text: str) -> float:

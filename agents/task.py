@@ -174,9 +174,10 @@ async def check(state: TaskState) -> Update:
     """
     task, answer, first = state["task"], state["answer"], state["rounds"] == 1
     problem = state["problem"]
-    if not problem:
-        slow = task.slow
-        problem = await asyncio.to_thread(task.fault, answer) if slow else task.fault(answer)
+    if not problem and task.slow:
+        problem = await asyncio.to_thread(task.fault, answer)
+    elif not problem:
+        problem = task.fault(answer)
     if problem and not first:
         raise unusable(state["messages"], state["usage"], problem)
     if problem:

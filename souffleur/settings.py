@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic.fields import FieldInfo
 
-from souffleur.agents.model.address import check_extra_body, parse_extra_body
+from souffleur.agents.model.address import check_extra_body, parse_object
 from souffleur.errors import SettingsError
 from souffleur.knowledge.privacy.addresses import bare_address, host_of
 from souffleur.knowledge.privacy.groups import Group
@@ -263,12 +263,7 @@ class Settings(BaseModel):
     @field_validator("whisper", mode="before")
     @classmethod
     def _parsed_whisper(cls, given: Any) -> Any:
-        if not isinstance(given, str):
-            return given
-        try:
-            return json.loads(given)
-        except ValueError:
-            raise ValueError('must be a JSON object, such as {"related": 500}') from None
+        return parse_object(given, '{"related": 500}') if isinstance(given, str) else given
 
     @field_validator("metrics")
     @classmethod
@@ -282,7 +277,7 @@ class Settings(BaseModel):
     @field_validator("extra_body", mode="before")
     @classmethod
     def _parsed_body(cls, given: Any) -> Any:
-        return parse_extra_body(given) if isinstance(given, str) else given
+        return parse_object(given, '{"think": false}') if isinstance(given, str) else given
 
     @field_validator("extra_body")
     @classmethod

@@ -75,12 +75,12 @@ _OURS = frozenset(
 """Fields that would change the question, or the number or form of the answers."""
 
 
-def parse_extra_body(text: str) -> dict[str, Any]:
-    """Return the fields in a JSON object. Raises ValueError, whose text says how to write it.
+def parse_object(text: str, example: str) -> dict[str, Any]:
+    """Return the fields in a JSON object. Raises ValueError, whose text shows the example.
 
-    >>> parse_extra_body('{"think": false}')
+    >>> parse_object('{"think": false}', '{"think": true}')
     {'think': False}
-    >>> parse_extra_body("think=false")
+    >>> parse_object("think=false", '{"think": false}')
     Traceback (most recent call last):
     ValueError: must be a JSON object, such as {"think": false}
     """
@@ -89,7 +89,7 @@ def parse_extra_body(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         fields = None
     if not isinstance(fields, dict):
-        raise ValueError('must be a JSON object, such as {"think": false}')
+        raise ValueError(f"must be a JSON object, such as {example}")
     return fields
 
 

@@ -164,7 +164,7 @@ def make_proxy(
         Upstream(
             find_url(settings), key.get_secret_value() if key else None, with_theirs=admit is None
         ),
-        Prompter(memory, patience=settings.recall_timeout, mode=settings.serve.proxy_notes),
+        Prompter(memory, timeout=settings.recall_timeout, mode=settings.serve.proxy_notes),
         admit or (lambda _: usual),
         token.get_secret_value() if token and admit is None else None,
         local_only=token is None and admit is None,

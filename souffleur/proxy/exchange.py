@@ -92,14 +92,14 @@ class Said:
 class Prompter:
     """Whispers before a reply and observes it afterwards. Its errors never stop a reply."""
 
-    def __init__(self, memory: "Souffleur", *, patience: float, mode: Mode = "off") -> None:
-        """`patience` is the maximum time to find notices, in seconds; `mode` is the notes' mode."""
+    def __init__(self, memory: "Souffleur", *, timeout: float, mode: Mode = "off") -> None:
+        """`timeout` is the maximum time to find notices, in seconds; `mode` is the notes' mode."""
         self._memory = memory
         self.mode: Mode = mode
         """Where the user sees notes."""
         self._seen: Latest[tuple[str, str], int] = Latest()
         """The ledger number of the last notice that the user has seen, by user and persona."""
-        self._patience = patience
+        self._timeout = timeout
         self._threads = Threads()
         self._chains = Chains()
         self.places = Places()
@@ -221,7 +221,7 @@ class Prompter:
     async def _notes(self, turn: OpenTurn, whisper: Recall) -> Notes:
         """Return the references of the whisper, and the notices since the last reply."""
         try:
-            notices = await asyncio.wait_for(self._notices(turn), self._patience)
+            notices = await asyncio.wait_for(self._notices(turn), self._timeout)
         except Exception as error:  # noqa: BLE001  an error of the notices must never stop a reply
             logger.warning("no notice is shown: {}", describe(error))
             notices = ()

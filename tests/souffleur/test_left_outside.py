@@ -263,7 +263,7 @@ async def test_bugs(tmp_path: Path, lines: list[str]) -> None:
         assert told.is_error
         seen.append(str(told))
     asked = json.dumps({"messages": [{"role": "user", "content": CANARY}]}).encode()
-    exchange = await Prompter(memory, patience=1.0).begin("chat", asked, {}, "", usually("ann"))
+    exchange = await Prompter(memory, timeout=1.0).begin("chat", asked, {}, "", usually("ann"))
     assert exchange.turn is None
     agent = create_agent(scripted("ok"), middleware=[SouffleurMiddleware(memory, recall=False)])
     await agent.ainvoke({"messages": [HumanMessage(CANARY)]}, context=Talk(user_id="ann"))

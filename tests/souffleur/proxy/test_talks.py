@@ -68,7 +68,7 @@ class Stage:
 
     def restart(self) -> None:
         """Start the proxy again: it knows nothing of what went before."""
-        prompter = Prompter(self.memory, patience=9.0)
+        prompter = Prompter(self.memory, timeout=9.0)
         self.proxy = Proxy(self.upstream, prompter, lambda _: usually(None))
 
     async def ask(self, user: str, session: str, messages: list[Any]) -> None:

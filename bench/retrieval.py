@@ -46,7 +46,8 @@ from souffleur.knowledge.search.periods import find_period
 from souffleur.knowledge.search.query import Query, Scope
 from souffleur.knowledge.store.opening import StoreLocation, open_knowledge
 from souffleur.knowledge.turn import Turn, turn_point_id
-from souffleur.recall.gather import Asked, whisper_for
+from souffleur.recall.finder import Asked
+from souffleur.recall.gather import whisper_for
 from souffleur.recall.rendering import estimate_tokens
 from souffleur.settings import Settings
 

@@ -47,7 +47,8 @@ from souffleur.lookup import READABLE, Stats, check_limit, find_meant, pick, rea
 from souffleur.messages import Content, Messages, read_content, to_turns
 from souffleur.participants import Cast, Participants
 from souffleur.recall.compose import Recall
-from souffleur.recall.gather import Past, look_everywhere, whisper_for
+from souffleur.recall.gather import whisper_for
+from souffleur.recall.past import Past, look_everywhere
 from souffleur.recall.rendering import estimate_tokens
 from souffleur.service.health import Health
 from souffleur.service.intake import Receipt, Said, Whisper, stored_id

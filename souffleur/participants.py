@@ -12,7 +12,7 @@ from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.people import Everybody, Preferences, sphere_of
 from souffleur.knowledge.text.plain import mend
 from souffleur.knowledge.turn import shorten
-from souffleur.recall.gather import Asked
+from souffleur.recall.finder import Asked
 from souffleur.settings import Settings
 from souffleur.times import Moment, lacks_zone, moment, moment_or_now
 

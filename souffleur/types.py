@@ -34,7 +34,7 @@ from souffleur.knowledge.store.transfer import Imported as Imported
 from souffleur.knowledge.turn import Turn as Turn, TurnState as TurnState
 from souffleur.lookup import Stats as Stats
 from souffleur.participants import Cast as Cast
-from souffleur.recall.gather import Past as Past
+from souffleur.recall.past import Past as Past
 from souffleur.recall.rendering import Reference as Reference
 from souffleur.report.quality import Quality as Quality
 from souffleur.service.run import RunItem as RunItem, RunLimits as RunLimits

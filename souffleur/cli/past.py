@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.memory import Memory as OneMemory
     from souffleur.knowledge.search.query import Found
     from souffleur.knowledge.session import Segment
-    from souffleur.recall.gather import Past
+    from souffleur.recall.past import Past
 
 _SCOPES = {"memories": "memory", "episodes": "episode", "turns": "turn"}
 _SENTENCES = re.compile(r"(?<=[。！？!?])|(?<=\.)\s+|\n+")

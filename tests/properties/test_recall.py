@@ -41,7 +41,8 @@ from souffleur.knowledge.operation import (
 from souffleur.knowledge.store.erasing import find_purgeable, purge
 from souffleur.knowledge.turn import turn_point_id
 from souffleur.parts import Parts
-from souffleur.recall.gather import Asked, whisper_for
+from souffleur.recall.finder import Asked
+from souffleur.recall.gather import whisper_for
 from souffleur.recall.rendering import estimate_tokens
 from souffleur.service.jobs import perform
 from souffleur.service.run import RunOptions

@@ -5,7 +5,8 @@ from pathlib import Path
 from souffleur.agents.brief import Persona
 from souffleur.knowledge.memory import Category, Kind
 from souffleur.recall.always import AHEAD, MAX_PLANS_READ, Always
-from souffleur.recall.gather import Asked, whisper_for
+from souffleur.recall.finder import Asked
+from souffleur.recall.gather import whisper_for
 from souffleur.recall.rendering import estimate_tokens
 from souffleur.settings import Settings
 from tests.build import NOW, days, keep, memory as make

@@ -16,7 +16,7 @@ from souffleur.knowledge.operation import ActorKind, Add
 from souffleur.knowledge.privacy.secrets import MASK
 from souffleur.knowledge.search.query import EVERYWHERE, Query, Scope
 from souffleur.knowledge.turn import Turn
-from souffleur.recall.gather import Finder
+from souffleur.recall.finder import Finder
 from souffleur.settings import WhisperBudget
 from tests.build import NOW, days, verdict
 from tests.place import at_once

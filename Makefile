@@ -24,11 +24,11 @@ $(READY): requirements.lock pyproject.toml
 ifdef UV
 	@test -x $(BIN)/python || uv venv --quiet --python '>=3.11' $(VENV)
 	@uv pip install --quiet --compile-bytecode --python $(BIN)/python -r requirements.lock
-	@uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -C editable_mode=compat -e .
 else
 	@test -x $(BIN)/python || python3 -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --no-deps -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --config-settings editable_mode=compat -e .
 endif
 	@touch $@
 
@@ -78,7 +78,7 @@ lowest:  ## Tests with the lowest versions that pyproject.toml allows
 	@test -x $(LOWEST)/bin/python || python3 -m venv $(LOWEST)
 	@python3 tests/lowest.py > $(LOWEST)/floors.txt
 	@$(LOWEST)/bin/python -m pip install --quiet -r $(LOWEST)/floors.txt
-	@$(LOWEST)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@$(LOWEST)/bin/python -m pip install --quiet --no-deps --no-build-isolation --config-settings editable_mode=compat -e .
 	@$(LOWEST)/bin/python -m pytest $(QUICKLY)
 
 soak: $(READY) lowest  ## The long campaigns

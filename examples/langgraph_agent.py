@@ -1,5 +1,5 @@
 # An agent of LangChain and LangGraph that remembers, with a tool and a store of its own.
-# Run: `pip install 'souffleur[langchain]'`, set SOUFFLEUR_BASE_URL, SOUFFLEUR_MODEL; start it.
+# Run: `pip install '.[langchain]'` in the clone, set SOUFFLEUR_BASE_URL, SOUFFLEUR_MODEL; start it.
 import asyncio
 import os
 from typing import Any

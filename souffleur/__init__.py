@@ -76,7 +76,7 @@ def __getattr__(name: str) -> Any:
     if name in _MODULE_OF:
         return getattr(import_module(f"souffleur.{_MODULE_OF[name]}"), name)
     if name == "__version__":
-        return import_module("importlib.metadata").version("souffleur")
+        return import_module("importlib.metadata").version("souffleur-memory")
     if name == "__all__":
         return sorted(_MODULE_OF)
     raise AttributeError(f"module 'souffleur' has no attribute {name!r}")

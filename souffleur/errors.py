@@ -177,6 +177,15 @@ def is_outage_status(status: int | None) -> bool:
     return status is None or status in _OUTAGE_STATUSES or 300 <= status < 400 or status >= 500
 
 
+def to_install(extra: str) -> str:
+    """Return how to install an extra. Nothing is published yet, so it is installed from a clone.
+
+    >>> to_install("serve")
+    "run `pip install '.[serve]'` in a clone of Souffleur"
+    """
+    return f"run `pip install '.[{extra}]'` in a clone of Souffleur"
+
+
 def joined(*errors: str) -> str:
     """Return all errors as a single text, in which no error is repeated.
 

@@ -235,7 +235,7 @@ class Settings(BaseModel):
     requests that it answers."""
 
     metrics: bool | int = False
-    """Whether to measure for Prometheus, with `souffleur[telemetry]`: `souffleur serve` shows it.
+    """Whether to measure for Prometheus, with the extra `telemetry`: `souffleur serve` shows it.
     A number is a port of this machine's loopback where Prometheus finds them. Nothing is sent."""
     traces: Literal["off", "on", "content"] = "off"
     """Whether to write OpenTelemetry spans to the host's tracer provider; with `content`, they hold

@@ -83,7 +83,7 @@ def test_the_source_distribution_is_complete(tmp_path: Path) -> None:
     """It has what `make demo` and `make test` need, the pages, and the tests; nothing built."""
     command = [sys.executable, "-c", "from setuptools import setup; setup()", "-q", "egg_info"]
     subprocess.run([*command, "--egg-base", tmp_path], cwd=ROOT, check=True, capture_output=True)
-    shipped = (tmp_path / "souffleur.egg-info" / "SOURCES.txt").read_text().splitlines()
+    shipped = (tmp_path / "souffleur_memory.egg-info" / "SOURCES.txt").read_text().splitlines()
     wanted = {"Makefile", "requirements.lock", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"}
     wanted |= {"README.md", "LICENSE", "pyproject.toml"}
     wanted |= {

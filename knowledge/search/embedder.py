@@ -12,7 +12,7 @@ import numpy as np
 from loguru import logger
 from numpy.typing import NDArray
 
-from souffleur.errors import EmbedderError, OutageError, SettingsError
+from souffleur.errors import EmbedderError, OutageError, SettingsError, to_install
 from souffleur.knowledge.network.breaker import Breaker
 from souffleur.knowledge.search.embedding_models import (
     TEXTS_PER_REQUEST,
@@ -270,8 +270,8 @@ def _advise() -> None:
     """Log a recommendation of better embedders, once per process."""
     logger.info(
         "Memories are embedded by spelling alone. To find them by meaning too, set "
-        "SOUFFLEUR_EMBEDDER=openai:<model> with SOUFFLEUR_BASE_URL, or run "
-        "`pip install 'souffleur[local]'` and set fastembed:<model>."
+        f"SOUFFLEUR_EMBEDDER=openai:<model> with SOUFFLEUR_BASE_URL, or {to_install('local')} and "
+        "set fastembed:<model>."
     )
 
 

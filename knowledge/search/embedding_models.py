@@ -13,7 +13,7 @@ from zlib import crc32
 import numpy as np
 from pydantic import SecretStr
 
-from souffleur.errors import EmbedderError, SettingsError, is_outage_status
+from souffleur.errors import EmbedderError, SettingsError, is_outage_status, to_install
 from souffleur.knowledge.network.connections import connection
 from souffleur.knowledge.network.http_failures import (
     causes_of,
@@ -116,8 +116,8 @@ class FastEmbeddings:
             self._make = import_module("fastembed").TextEmbedding
         except ImportError as error:
             raise EmbedderError(
-                f"The embedder fastembed:{model} needs a package that is not installed: run "
-                "`pip install 'souffleur[local]'`."
+                f"The embedder fastembed:{model} needs a package that is not installed: "
+                f"{to_install('local')}."
             ) from error
         self.model = model
         self._loaded: Any = None

@@ -146,7 +146,10 @@ async def save(
                     done += len(some.points) - len(some.again)
                     step(done, max(done, total))
             manifest = BackupManifest(
-                made_at=now, made_by=version("souffleur"), made_with=made_with, **contents.summary
+                made_at=now,
+                made_by=version("souffleur-memory"),
+                made_with=made_with,
+                **contents.summary,
             )
             archive.writestr(MANIFEST, manifest.model_dump_json(indent=2))
         await asyncio.to_thread(verify, part)

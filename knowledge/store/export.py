@@ -114,7 +114,7 @@ async def export_lines(
         schema_version=int(made_with["schema"]),
         policy=str(made_with["policy"]),
         made_at=now,
-        made_by=version("souffleur"),
+        made_by=version("souffleur-memory"),
         user_id=user_id,
     )
     yield _line(head)

@@ -127,7 +127,7 @@ def _print_version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version
 
-        print(f"souffleur {version('souffleur')}")
+        print(f"souffleur {version('souffleur-memory')}")
         raise typer.Exit
 
 

@@ -9,7 +9,7 @@ from typer import Option
 from souffleur.cli.command import Result, in_loop, listed, printed
 from souffleur.cli.memory import need_no_owner, open_memory, stop_on_signal
 from souffleur.cli.options import ME, Address, Port, User, flag, of_agent, of_user
-from souffleur.errors import NotFoundError, SettingsError
+from souffleur.errors import NotFoundError, SettingsError, to_install
 
 if TYPE_CHECKING:
     import asyncio
@@ -59,7 +59,7 @@ async def serve(
 
 
 def _missing(error: ModuleNotFoundError) -> SettingsError:
-    return SettingsError(f"{error.name} is not installed: pip install 'souffleur[serve]'")
+    return SettingsError(f"{error.name} is not installed: {to_install('serve')}")
 
 
 @printed

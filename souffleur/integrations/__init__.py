@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from souffleur.errors import SettingsError
+from souffleur.errors import SettingsError, to_install
 
 
 def load_name(package: str, name: str, modules: Mapping[str, str]) -> Any:
@@ -21,6 +21,4 @@ def load_name(package: str, name: str, modules: Mapping[str, str]) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != extra:
             raise
-        raise SettingsError(
-            f"{name} needs the package {extra}: pip install 'souffleur[{extra}]'"
-        ) from None
+        raise SettingsError(f"{name} needs the package {extra}: {to_install(extra)}") from None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from souffleur.agents.model.chat import Chat, Message, Reply, Request, Usage
-from souffleur.errors import AnswerError, EndpointError, SettingsError
+from souffleur.errors import AnswerError, EndpointError, SettingsError, to_install
 from souffleur.knowledge.privacy.addresses import host_of
 from souffleur.knowledge.watching import Note, Watch, What, Work, unwatched
 
@@ -75,8 +75,8 @@ class _Works:
 
 def _missing(what: str, error: ImportError) -> SettingsError:
     return SettingsError(
-        f"The {what} need a package that is not installed ({error.name}): run "
-        "`pip install 'souffleur[telemetry]'`, or turn them off."
+        f"The {what} need a package that is not installed ({error.name}): "
+        f"{to_install('telemetry')}, or turn them off."
     )
 
 

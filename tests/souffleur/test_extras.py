@@ -21,7 +21,8 @@ def test_a_missing_extra_is_named(package: str, name: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == (
-        f"SettingsError {name} needs the package {package}: pip install 'souffleur[{package}]'\n"
+        f"SettingsError {name} needs the package {package}: "
+        f"run `pip install '.[{package}]'` in a clone of Souffleur\n"
     )
 
 

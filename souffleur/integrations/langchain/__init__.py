@@ -1,6 +1,6 @@
 """LangChain and LangGraph: middleware and tool for agents, and a store in the same collections.
 
-Middleware and tool need `pip install 'souffleur[langchain]'`; the store does not.
+Middleware and tool need the extra `langchain`; the store does not.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""MCP: a memory as tools for clients of the Model Context Protocol; needs `souffleur[mcp]`."""
+"""MCP: a memory as tools for clients of the Model Context Protocol; needs the extra `mcp`."""
 
 from typing import TYPE_CHECKING, Any
 

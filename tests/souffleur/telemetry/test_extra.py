@@ -29,4 +29,4 @@ def test_without_the_packages_memory_works(tmp_path: Path) -> None:
     command = [sys.executable, "-c", WITHOUT, str(tmp_path)]
     said = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     assert len(said) == 2
-    assert all("pip install 'souffleur[telemetry]'" in line for line in said)
+    assert all("pip install '.[telemetry]'" in line for line in said)

@@ -30,10 +30,13 @@ STEM = 5
 """Number of first letters that a name shares with a word derived from it: "Buddhist"."""
 
 _HALVES = re.compile(
-    r"\b(?:noon|midday|midnight|half|quarter|halb|viertel)\b|[半刻]|[正中]午|午夜|零点",
+    r"\b(?:noon|midday|midnight|half|quarters?|halb|viertel|(?:five|ten|twenty) (?:past|to))\b"
+    r"|[半刻]|[正中]午|午夜|零点",
     re.IGNORECASE,
 )
 """Words for a clock time or a share without its number."""
+_PARTS = re.compile(r"\.(?:25|5|75)\b")
+"""Quarters and halves: "an hour and a half" is 1.5."""
 _ORDINALS = "second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
 _ORDINAL = {str(value): word for value, word in enumerate(_ORDINALS.split(), start=2)}
 _TO = r"\s?(?:[-–~&,]|and|to|or|und|bis)\s?"
@@ -118,7 +121,7 @@ class Grounds:
         if one.kind is DetailKind.DATE or YEAR.fullmatch(one.key):
             short = re.search(rf"['’]{one.key[2:]}\b", self._told)  # '94
             return bool(short) or is_among(self._days, one.key)
-        if ":" in one.key or "%" in one.key:
+        if ":" in one.key or "%" in one.key or _PARTS.search(one.key):
             in_words = one.key.rstrip("%") in number_keys(self._told)
             return in_words or bool(_HALVES.search(self._told))
         if one.key == "1" or (_is_small(one.key) and not self._is_read):

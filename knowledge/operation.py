@@ -379,6 +379,8 @@ class Verdict(Frozen):
     """The contents of the memories that the author saw."""
     called: tuple[str, ...] = ()
     """The names of the user and the persona."""
+    hidden: tuple[str, ...] = ()
+    """Words of the messages that are secret: they are masked wherever the verdict is written."""
     talk_since: AwareDatetime | None = None
     """When the current talk began, as far as its window reaches; `None` if there is no talk."""
     cost: dict[str, float] = Field(default_factory=dict)

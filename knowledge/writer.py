@@ -21,6 +21,7 @@ from souffleur.knowledge.operation import (
     Actor,
     ActorKind,
     Add,
+    Boost,
     Change,
     Delete,
     Edit,
@@ -36,6 +37,7 @@ from souffleur.knowledge.people import Preferences, preferences_id, to_preferenc
 from souffleur.knowledge.plan import NO_MODELS, PlanContext, needs_confirmation, plan
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.groups import NEVER_KEPT, Group
+from souffleur.knowledge.privacy.hidden_words import conceal, mask_words
 from souffleur.knowledge.privacy.secrets import mask
 from souffleur.knowledge.search.embedder import Embedder
 from souffleur.knowledge.store.codecs import (
@@ -103,6 +105,7 @@ class Writer:
     async def apply(self, verdict: Verdict, turns: Sequence[Turn]) -> LedgerEntries:
         """Write a verdict to the ledger and carry it out; return its entries, also if repeated."""
         await self.finish(verdict.user_id)
+        verdict = conceal(verdict)
         scene = await self._look(verdict, turns)
         done = scene.entries
         if not done:
@@ -110,6 +113,7 @@ class Writer:
         entries = done or await self._plan(verdict, turns, scene.chosen)
         if not done:
             await self._vectors(entries)  # the embedder must fail before the ledger
+            await self._mask_turns(verdict, turns, scene)
             await self._journal.write(entries)
         await self._judge(turns, verdict)
         return done or await self.carry_out(entries)
@@ -153,6 +157,20 @@ class Writer:
             if not (await self._memories.count(mine) or await self._journal.collection.count(mine)):
                 raise NotFoundError("the user was erased meanwhile: nothing is kept")
 
+    async def _mask_turns(self, verdict: Verdict, turns: Sequence[Turn], scene: _Scene) -> None:
+        """Mask the hidden words of a verdict in its turns, before the ledger has the verdict.
+
+        So no crash leaves a judged turn with these words. The turns are embedded anew.
+        """
+        if not verdict.hidden:
+            return
+        judged = {(turn.id, turn.version) for turn in turns}
+        for turn in scene.turns:
+            both = {"user": turn.user, "assistant": turn.assistant}
+            masked = {name: mask_words(text, verdict.hidden) for name, text in both.items()}
+            if (turn.id, turn.version) in judged and masked != both:
+                await self._journal.mark([turn], **masked, embedded=False)
+
     async def plan(self, verdict: Verdict, turns: Sequence[Turn] = ()) -> LedgerEntries:
         """Return an entry for each op, with its changes or the refusal; writes nothing."""
         return await self._plan(verdict, turns, await self._choices.find(verdict.user_id))
@@ -173,8 +191,10 @@ class Writer:
         added: set[str] = set()
         rests_on = [check.turns_of(op, verdict) for op in verdict.ops]
         deletions, touched = Counter[frozenset[str]](), frozenset[str]()
+        changed: dict[str, Memory] = {}
         for index, op in enumerate(verdict.ops):
-            targets, of_turns = await self._targets(op, verdict), rests_on[index]
+            stored, of_turns = await self._targets(op, verdict), rests_on[index]
+            targets = tuple(changed.get(memory.id, memory) for memory in stored)
             check_context = check.CheckContext(
                 verdict=verdict,
                 targets=targets,
@@ -197,7 +217,9 @@ class Writer:
                 asked[entry.id] = context
             if refused is None:
                 deletions[of_turns] += isinstance(op, Delete) and not wished
-                touched |= {memory.id for memory in targets} | set(entry.memory_ids)
+                changed |= {change.after.id: change.after for change in entry.changes}
+                if not isinstance(op, Boost):  # what was used may also be different from now on
+                    touched |= {memory.id for memory in targets} | set(entry.memory_ids)
                 added |= {fingerprint(op.content)} if isinstance(op, Add | Update) else set()
         if not asked:
             return entries

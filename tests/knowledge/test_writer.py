@@ -1,20 +1,33 @@
 """The writer: one verdict at a time, once, whatever dies or fails meanwhile."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from souffleur.errors import EmbedderError
+from souffleur.errors import EmbedderError, StoreError
+from souffleur.knowledge.erasure import undo_turn
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Speaker
-from souffleur.knowledge.operation import ActorKind, Boost, Delete, Op, Refusal, Said
+from souffleur.knowledge.operation import (
+    Actor,
+    ActorKind,
+    Boost,
+    Delete,
+    Op,
+    Refusal,
+    Said,
+    Skip,
+    Update,
+)
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.search.embedder import Embedder
-from souffleur.knowledge.store.engine.collection import Point
+from souffleur.knowledge.store.engine.collection import Collection, Point
 from souffleur.knowledge.store.opening import open_knowledge
 from souffleur.knowledge.store.records import put_records
 from souffleur.knowledge.turn import verdict_id
-from tests.build import NOW, Sulking, an_add, by_hand, keep, turn, verdict
+from tests.build import NOW, Sulking, an_add, by_hand, keep, turn, verdict, words_of
 from tests.counted import Tripped
 from tests.place import SERVER, at_once, in_folder, located
 
@@ -52,6 +65,65 @@ async def test_each_turn_of_a_call_has_its_own_limit(base: KnowledgeBase) -> Non
     refused = [one.refused for one in outcomes]
     allowed = [None, None, None, Refusal.TOO_MANY, None, None, None, None]
     assert refused == [*allowed, Refusal.TOO_MANY, Refusal.TOO_MANY] * 2
+
+
+async def test_what_was_used_and_changed_counts_for_what_holds_now(base: KnowledgeBase) -> None:
+    """After BOOST and UPDATE of one memory the new one has the use, and both can be undone."""
+    home = await keep(base, "Ann lives in Lyon.")
+    new = Update(target=home.id, reason="moved", quote="to Bern", content="Ann lives in Bern.")
+    moved = base.journal.record(turn("I moved to Bern"))
+    assert moved is not None
+    both = verdict(Boost(target=home.id, reason="used"), new, said=moved.said())
+    outcomes = await base.apply(both, turns=[moved])
+    assert [outcome.refused for outcome in outcomes] == [None, None]
+    (now,) = await base.list("ann")
+    assert (now.content, now.uses) == ("Ann lives in Bern.", 1)
+    await undo_turn(base, moved, by=Actor(who=ActorKind.HOST), now=NOW)
+    assert [(one.content, one.uses) for one in await base.list("ann")] == [(home.content, 0)]
+
+
+async def test_a_secret_told_in_a_story_is_nowhere_once_it_is_judged(base: KnowledgeBase) -> None:
+    """Hidden words are masked in the turn, in all that the verdict writes, and for searches."""
+    told = base.journal.record(turn("So I punched in Tulip 7 at the gate. I like tea.", "Tulip 7!"))
+    assert told is not None
+    await base.embed_turns("ann")
+    ops = an_add("Ann's gate opens with Tulip 7.", quote="punched in Tulip 7", reason="tulip 7")
+    judged = verdict(ops, said=told.said(), hidden=["tulip 7", "roses", "Ann"], reason="Tulip 7")
+    (outcome,) = await base.apply(judged, turns=[told])
+    assert outcome.refused is None
+    after = await base.journal.turn(told.id)
+    assert after.user == "So I punched in [secret] at the gate. I like tea."
+    assert (after.assistant, after.state, after.embedded) == ("[secret]!", "judged", False)
+    (kept,) = await base.list("ann")
+    assert kept.evidence[0].quote == "punched in [secret]"
+    assert "ulip" not in await words_of(base)
+
+
+class Full:
+    """A collection that takes changes of what it has, and nothing new."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._collection, name)
+
+    async def put(self, points: Sequence[Point]) -> None:
+        raise StoreError("the disk is full")
+
+
+async def test_a_crash_leaves_no_judged_turn_with_a_secret(base: KnowledgeBase) -> None:
+    """The words are masked before the ledger has the verdict; then the turn is judged anew."""
+    told = base.journal.record(turn("the word is tulip"))
+    assert told is not None
+    collection = base.journal.collection
+    base.journal.collection = Full(collection)
+    skip = verdict(Skip(reason="a story"), said=told.said(), hidden=["tulip"])
+    with pytest.raises(StoreError):
+        await base.apply(skip, turns=[told])
+    base.journal.collection = collection
+    after = await base.journal.turn(told.id)
+    assert (after.user, after.state) == ("the word is [secret]", "pending")
 
 
 async def test_what_another_knows_refuses_nothing(base: KnowledgeBase) -> None:

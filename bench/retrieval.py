@@ -55,6 +55,8 @@ RECALL_DEPTHS = (5, 10, 20)
 """Numbers of results within which evidence counts as found."""
 RANK_DEPTH = 10
 """Number of results within which the reciprocal rank is computed, and the spread is shown."""
+WHOLE = "all found"
+"""The share of questions of which all evidence was found, at any rank."""
 TIMED = "names a time"
 """The questions that name a past time, of whatever category."""
 
@@ -83,6 +85,11 @@ class QuestionRanks:
         return sum(rank is not None and rank <= depth for rank in self.ranks) / len(self.ranks)
 
     @property
+    def whole(self) -> bool:
+        """Whether all of its evidence was found, at any rank."""
+        return None not in self.ranks
+
+    @property
     def reciprocal(self) -> float:
         """One over the rank of the first evidence; 0 below `RANK_DEPTH`.
 
@@ -94,11 +101,12 @@ class QuestionRanks:
 
 
 def compute_figures(asked: Sequence[QuestionRanks]) -> dict[str, Figure]:
-    """Return recall at each depth, and the mean reciprocal rank."""
+    """Return recall at each depth, the mean reciprocal rank, and how often all was found."""
     found = {
         f"R@{depth}": percentage([one.recall(depth) for one in asked]) for depth in RECALL_DEPTHS
     }
-    return {**found, f"MRR@{RANK_DEPTH}": percentage([one.reciprocal for one in asked])}
+    found[f"MRR@{RANK_DEPTH}"] = percentage([one.reciprocal for one in asked])
+    return {**found, WHOLE: percentage([float(one.whole) for one in asked])}
 
 
 def group_by_category(asked: Sequence[QuestionRanks]) -> dict[str, list[QuestionRanks]]:
@@ -125,7 +133,7 @@ def compute_spread(asked: Sequence[QuestionRanks]) -> dict[str, float]:
 
 def report(asked: Sequence[QuestionRanks], console: Console) -> None:
     """Print one line for each category, the spread over conversations, and the time of a search."""
-    names = [f"R@{depth}" for depth in RECALL_DEPTHS] + [f"MRR@{RANK_DEPTH}"]
+    names = [f"R@{depth}" for depth in RECALL_DEPTHS] + [f"MRR@{RANK_DEPTH}", WHOLE]
     table = Table("category", "n", *names, box=box.SIMPLE_HEAD)
     for category, some in group_by_category(asked).items():
         table.add_row(category, str(len(some)), *map(str, compute_figures(some).values()))

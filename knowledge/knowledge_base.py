@@ -93,7 +93,7 @@ class KnowledgeBase:
         policy: Policy,
         *,
         require_confirmation: bool = False,
-        raw_days: int = 30,
+        raw_days: int | None = None,
         withheld: AbstractSet[Group] = NEVER_KEPT,
         called: Sequence[str] = (),
         aclose: Callable[[], Awaitable[None]] | None = None,
@@ -102,10 +102,9 @@ class KnowledgeBase:
         """Create a knowledge base over opened collections.
 
         If `require_confirmation` is set, changes proposed by a model wait for the user's consent:
-        see `proposals`. `raw_days` of 0 means until turns are summarised. Sensitive data of the
-        `withheld` groups is refused in memories and masked in raw turns. `called` are the usual
-        names of user and persona. `aclose` closes the store; without it, the collections are
-        closed.
+        see `proposals`. For `raw_days` see the settings. Sensitive data of the `withheld` groups
+        is refused in memories and masked in raw turns. `called` are the usual names of user and
+        persona. `aclose` closes the store; without it, the collections are closed.
         """
         self.memories = memories
         """The collection of memories."""
@@ -124,7 +123,7 @@ class KnowledgeBase:
         self.policy = policy
         """The rules by which memories fade."""
         self.raw_days = raw_days
-        """Days for which searches find raw turns."""
+        """Days for which raw turns are kept: `None` until they are erased, 0 until summarised."""
         self.withheld = withheld
         """Groups of sensitive data that no memory may hold."""
         self.watch = watch

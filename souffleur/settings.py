@@ -197,8 +197,9 @@ class Settings(BaseModel):
     """Maximum messages of a session kept word for word; beyond, the oldest become an episode."""
     idle_minutes: float = Field(default=30.0, ge=0)
     """Minutes of silence that end a session. 0 means that only `end_session` ends it."""
-    raw_days: int = Field(default=30)
-    """Days for which raw turns are kept, 7 to 365. 0 means until they are summarised."""
+    raw_days: int | None = None
+    """Days for which raw turns are kept, 7 to 365. `None` means until they are erased, 0 until they
+    are summarised."""
 
     whisper: WhisperBudget = WhisperBudget()
     """Tokens and numbers of each part of the whispered block; in the environment a JSON object of
@@ -296,9 +297,9 @@ class Settings(BaseModel):
 
     @field_validator("raw_days")
     @classmethod
-    def _some_days(cls, days: int) -> int:
+    def _some_days(cls, days: int | None) -> int | None:
         if days and not 7 <= days <= 365:
-            raise ValueError("must be 7 to 365 days, or 0 to keep none after summarising")
+            raise ValueError("must be 7 to 365 days, none, or 0 to keep none after summarising")
         return days
 
     @field_validator("timezone")

@@ -67,7 +67,7 @@ async def open_knowledge(
     policy: Policy,
     *,
     require_confirmation: bool = False,
-    raw_days: int = 30,
+    raw_days: int | None = None,
     withheld: AbstractSet[Group] = NEVER_KEPT,
     called: Sequence[str] = (),
     watch: Watch = unwatched,

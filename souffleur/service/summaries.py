@@ -81,7 +81,7 @@ class Summaries:
         waiting = await self._knowledge.current.sessions.waiting_segments(user_id)
         pauses = [await self._summarise(segment) for segment in waiting]
         pauses += [await self._write_due(one) for one in await self.due(user_id)]
-        if not self._knowledge.raw_days:
+        if self._knowledge.raw_days == 0:
             await self._knowledge.sessions.expire(self._clock(), 0)
         return min((pause for pause in pauses if pause is not None), default=None)
 

@@ -46,7 +46,7 @@ def test_the_environment_sets_them(monkeypatch: pytest.MonkeyPatch) -> None:
         ("SOUFFLEUR_EXTRA_BODY", "[1]", "SOUFFLEUR_EXTRA_BODY: must be a JSON object, such as"),
         ("SOUFFLEUR_EXTRA_BODY", '{"a": NaN}', "SOUFFLEUR_EXTRA_BODY: must be a JSON object"),
         ("SOUFFLEUR_EXTRA_BODY", '{"model": "m"}', "not hold 'model': set SOUFFLEUR_MODEL"),
-        ("SOUFFLEUR_RAW_DAYS", "3", "SOUFFLEUR_RAW_DAYS: must be 7 to 365 days, or 0"),
+        ("SOUFFLEUR_RAW_DAYS", "3", "SOUFFLEUR_RAW_DAYS: must be 7 to 365 days, none,"),
         ("SOUFFLEUR_WHISPER", "500", "SOUFFLEUR_WHISPER: "),
         ("SOUFFLEUR_WHISPER", "related", "SOUFFLEUR_WHISPER: must be a JSON object, such as"),
         ("SOUFFLEUR_WHISPER", '{"relatd": 5}', "SOUFFLEUR_WHISPER, relatd"),

@@ -154,7 +154,7 @@ async def test_long_ago_brings_what_was_learnt_then(tmp_path: Path) -> None:
 @at_once
 async def test_words_are_read_for_thirty_days(tmp_path: Path) -> None:
     """Neither by words nor by time does a read bring what is older, expunged or said later."""
-    async with staged(tmp_path, by_name()) as stage:
+    async with staged(tmp_path, by_name(), raw_days=30) as stage:
         ages = {"expired": 30.1, "kept": 29.9, "expunged": 2, "to come": -0.1}
         for name, age in ages.items():
             said: dict[str, Any] = {

@@ -352,7 +352,7 @@ async def test_an_episode_in_other_words_is_told_anew(tmp_path: Path) -> None:
 async def test_with_the_words_goes_what_was_thought_of_them(tmp_path: Path) -> None:
     """After thirty days neither the words nor the judge's own are in the store."""
     script = by_name(episode=TEA, monitor=answer({"op": "SKIP", "reason": ""}, reason="CANARY"))
-    async with staged(tmp_path, script) as stage:
+    async with staged(tmp_path, script, raw_days=30) as stage:
         await stage.say("tea?", "sencha!")
         await stage.end()
         stage.clock.at += timedelta(days=31)
@@ -389,10 +389,10 @@ async def test_what_is_forgotten_while_it_is_told_is_told_anew(tmp_path: Path) -
 
 
 async def test_episodes_and_raw_turns_pass(tmp_path: Path) -> None:
-    """An episode decays from day 7 and expires on day 14, a turn on day 30; then it is erased."""
+    """An episode decays from day 7 and expires on day 14, with `raw_days` of 30 a turn on day 30: erased."""
     from souffleur.knowledge.decay import effective
 
-    async with staged(tmp_path, by_name(episode=TEA)) as stage:
+    async with staged(tmp_path, by_name(episode=TEA), raw_days=30) as stage:
         await stage.say("I drink sencha tea", "more sencha")
         await stage.end()
         (one,) = await stage.episodes()
@@ -419,7 +419,7 @@ async def test_episodes_and_raw_turns_pass(tmp_path: Path) -> None:
 
 async def test_expired_words_are_looked_for_once_an_hour(tmp_path: Path) -> None:
     """Words that expire right after a look stay on disk until the next one, and are not found."""
-    async with staged(tmp_path, by_name(episode=TEA)) as stage:
+    async with staged(tmp_path, by_name(episode=TEA), raw_days=30) as stage:
         await stage.say("I drink sencha tea", "more sencha")
         await stage.end()
         looked = stage.clock.at + days(30) - timedelta(minutes=10)

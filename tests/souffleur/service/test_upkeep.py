@@ -19,7 +19,7 @@ TEA = episode("Ann talked about tea.")
 
 @asynccontextmanager
 async def opened(folder: Path, time: SimulatedTime, script: Any) -> AsyncIterator[Souffleur]:
-    settings = Settings(**where(folder), embedder="hash:64", retry_pause=60.0)
+    settings = Settings(**where(folder), embedder="hash:64", retry_pause=60.0, raw_days=30)
     async with Opening(settings, Scripted(script), time.source) as memory:
         yield memory
 

@@ -61,7 +61,13 @@ def talk(conv_id: str = "c1") -> Conversation:
 def test_the_figures_by_hand() -> None:
     """Recall is the share of the evidence within the depth, MRR counts the first ten ranks."""
     found = {name: round(figure.mean, 2) for name, figure in compute_figures(ASKED).items()}
-    assert found == {"R@5": 25.0, "R@10": 37.5, "R@20": 62.5, "MRR@10": round(100 * 7 / 24, 2)}
+    assert found == {
+        "R@5": 25.0,
+        "R@10": 37.5,
+        "R@20": 62.5,
+        "MRR@10": round(100 * 7 / 24, 2),
+        "all found": 50.0,
+    }
 
 
 def test_categories_come_before_the_whole() -> None:

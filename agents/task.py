@@ -3,8 +3,8 @@
 START -> ask -> check -> END
           ^--------' once, if the answer is unusable or raises a doubt
 
-Every agent except the reviewer is a task. The agent's own code writes the question before, and
-applies the answer afterwards.
+Every agent except the reviewer and the thinker is a task. The agent's own code writes the question
+before, and applies the answer afterwards.
 """
 
 import asyncio

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from loguru import logger
 
+from souffleur.agents.thought import NOTHING_KNOWN
 from souffleur.errors import (
     AnswerError,
     InputError,
@@ -50,6 +51,7 @@ from souffleur.recall.compose import Recall
 from souffleur.recall.gather import whisper_for
 from souffleur.recall.past import Past, look_everywhere
 from souffleur.recall.rendering import estimate_tokens
+from souffleur.recall.thinking import think_over
 from souffleur.service.health import Health
 from souffleur.service.intake import Receipt, Said, Whisper, stored_id
 from souffleur.service.service import Service
@@ -341,18 +343,26 @@ class Souffleur:
         agent_id: str = "default",
         at: Moment | None = None,
         limit: int = 8,
+        think: bool = False,
     ) -> Past:
         """Return the talk of the time that a text names ("上周", "last time"), or about its topic.
 
-        Asks no model. Finds nothing for a user whose memory is off. Raises InputError, StoreError,
-        EmbedderError.
+        Asks no model. With `think`, a model answers the question: see `Past.thought`; it searches
+        three times at most, whatever the `limit`, and `found` is what its answer rests on. Finds
+        nothing for a user whose memory is off. Raises InputError, StoreError, EmbedderError; with
+        `think` also SettingsError without a model, EndpointError, and AnswerError for an answer
+        that cannot be used.
         """
+        thinker = self.parts.needed_agents.thinker if think else None
         asked, odd = await self.participants.ask(user_id, session_id, text, agent_id, at)
         if odd:
             raise InputError(odd.removesuffix(NOW_TAKEN))
         if (await self.knowledge.choices.find(user_id)).keeps_out:
-            return Past(None, None, None, ())
-        return await look_everywhere(self.knowledge, self.settings.window_rule, asked, limit=limit)
+            return Past(None, None, None, (), thought=NOTHING_KNOWN if think else None)
+        rule = self.settings.window_rule
+        if thinker:
+            return await self._service.do(lambda: think_over(thinker, self.knowledge, rule, asked))
+        return await look_everywhere(self.knowledge, rule, asked, limit=limit)
 
     async def introduce(
         self,

@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # langgraph takes long to load, and is needed only with a mod
     from souffleur.agents.forgetting_judge import ForgettingJudge
     from souffleur.agents.monitor import KnowledgeMonitor
     from souffleur.agents.reviewer import MemoryReviewer
+    from souffleur.agents.thinker import Thinker
     from souffleur.telemetry.metrics import Metrics
 
 
@@ -48,6 +49,7 @@ class Agents:
     cue_writer: "CueWriter"
     boundary_linker: "BoundaryLinker"
     forgetting_judge: "ForgettingJudge"
+    thinker: "Thinker"
 
 
 class Parts:
@@ -168,6 +170,7 @@ def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock:
     from souffleur.agents.structured_chat import StructuredChat
     from souffleur.agents.summarizer import ConversationSummarizer
     from souffleur.agents.task import Context
+    from souffleur.agents.thinker import Thinker
 
     judge = StructuredChat(chat, form=settings.answer_form)
     refuses_special = "special" in settings.refuse
@@ -187,6 +190,7 @@ def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock:
         CueWriter(context),
         BoundaryLinker(context),
         ForgettingJudge(context),
+        Thinker(context),
     )
 
 

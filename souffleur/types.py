@@ -1,6 +1,7 @@
 """Types for annotations: arguments and results of methods, besides the names of `souffleur`."""
 
 from souffleur.agents.brief import Persona as Persona
+from souffleur.agents.thought import Thought as Thought
 from souffleur.integrations.importers.files import ImportSource as ImportSource
 from souffleur.knowledge.forgetting.topic import TopicPreview as TopicPreview, Trace as Trace
 from souffleur.knowledge.knowledge_base import KnowledgeBase as KnowledgeBase

@@ -31,6 +31,8 @@ DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")] + DOCS
 README = PAGES[0].read_text(encoding="utf-8")
 
+JUDGED = '{"reason": "talk", "ops": [], "action": "UNKNOWN"}'
+"""What the model of the examples says, as a judge and as the one that looks something up."""
 OTHER_VARIABLES = {
     "SOUFFLEUR_USER",
     "SOUFFLEUR_TEST_QDRANT_URL",
@@ -100,7 +102,7 @@ async def test_python_examples_run(
     """Pasted into a companion whose judge skips everything, each example does its work."""
     monkeypatch.setenv("SOUFFLEUR_PATH", str(tmp_path / "own"))
     monkeypatch.setenv("SOUFFLEUR_EMBEDDER", "hash:64")
-    monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say('{"reason": "talk", "ops": []}')).base_url)
+    monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say(JUDGED)).base_url)
     monkeypatch.chdir(tmp_path)  # an example may write a file
     async with Souffleur.open(path=tmp_path / "shared") as memory:
         host = Host(memory)

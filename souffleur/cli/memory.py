@@ -58,6 +58,23 @@ def with_memory(work: Callable[["Memory"], Coroutine[Any, Any, T]]) -> T:
     return run_async(found())
 
 
+def with_model(work: Callable[["Memory"], Coroutine[Any, Any, T]]) -> T:
+    """Run work that asks a model: as `with_memory`, but opened here with the configured model.
+
+    Raises SettingsError if no process serves the store and no model is configured.
+    """
+    from souffleur.settings import load_settings, need_model
+
+    async def found() -> T:
+        async with find_owner() as owner:
+            if owner:
+                return await work(owner)
+        async with open_memory(need_model(load_settings())) as memory:
+            return await work(memory)
+
+    return run_async(found())
+
+
 def with_store(work: Callable[["Souffleur"], Coroutine[Any, Any, T]]) -> T:
     """Open the store itself, run the work on it, and close it. Raises StoreBusyError."""
 

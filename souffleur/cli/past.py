@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.markup import escape
 from typer import Argument, Option
 
-from souffleur.cli.command import Result, on_memory, printed
+from souffleur.cli.command import Result, printed
 from souffleur.cli.console import console
 from souffleur.cli.memory import (
-    find_owner,
     hint_at_others,
     inspect,
-    open_memory,
-    run_async,
     with_memory,
+    with_model,
 )
 from souffleur.cli.options import ME, Agent, User, flag
 from souffleur.cli.tables import show
@@ -37,20 +35,23 @@ _SENTENCES = re.compile(r"(?<=[。！？!?])|(?<=\.)\s+|\n+")
 
 
 @printed
-@on_memory
-async def ask(
-    memory: "Memory",
+def ask(
     text: Annotated[str, Argument(help='Such as "上周我们聊了什么" or "last time".')],
     user: User = ME,
     agent: Agent = "default",
     limit: Annotated[int, Option(min=1, max=50)] = 8,
+    think: Annotated[bool, flag("--think", "Let the model search and answer.")] = False,
 ) -> Result:
-    """Search what was talked about at a time, or on a topic; asks no model."""
-    past = await memory.ask(text, user_id=user, agent_id=agent, limit=limit)
-    if not past.found:
-        await hint_at_others(memory, user)
-    persona = (await memory.cast()).persona(user, agent)
-    return Result(_past_data(past), lambda: print_past(past, persona))
+    """Search what was talked about at a time, or on a topic; asks no model without --think."""
+
+    async def work(memory: "Memory") -> Result:
+        past = await memory.ask(text, user_id=user, agent_id=agent, limit=limit, think=think)
+        if not past.found:
+            await hint_at_others(memory, user)
+        persona = (await memory.cast()).persona(user, agent)
+        return Result(_past_data(past), lambda: print_past(past, persona))
+
+    return with_model(work) if think else with_memory(work)
 
 
 async def list_episodes(memory: "Memory", user: str, limit: int) -> Result:
@@ -88,7 +89,7 @@ def profile(
         return Result(portrait, lambda: print_portrait(portrait, persona))
 
     if write:
-        run_async(_write_portrait(user, agent))
+        with_model(lambda memory: memory.write_portrait(user_id=user, agent_id=agent))
     return with_memory(work)
 
 
@@ -100,19 +101,12 @@ async def _versions(memory: "Memory", user: str, agent: str) -> "list[OneMemory]
     return sorted(every, key=lambda one: -int(one.data.get("version", 0)))
 
 
-async def _write_portrait(user: str, agent: str) -> None:
-    from souffleur.settings import load_settings, need_model
-
-    async with find_owner() as owner:
-        if owner:
-            await owner.write_portrait(user_id=user, agent_id=agent)
-            return
-    async with open_memory(need_model(load_settings())) as memory:
-        await memory.write_portrait(user_id=user, agent_id=agent)
-
-
 def print_past(past: "Past", persona: "Persona") -> None:
-    """Print the answer to a question about the past, with its dates."""
+    """Print the answer to a question about the past, with its dates, or with what it rests on."""
+    if past.thought:
+        console.print(escape(past.thought.answer) or "[dim]it is not known[/dim]")
+        if not past.thought.known:
+            return
     if past.since and past.until:
         begin, end = (_local(moment, persona) for moment in (past.since, past.until))
         console.print(f"[dim]{begin} to {end}[/dim]")
@@ -217,7 +211,8 @@ def _past_data(past: "Past") -> dict[str, Any]:
         for hit in past.found
     ]
     phrase = past.period.phrase if past.period else None
-    return {"phrase": phrase, "since": _iso(past.since), "until": _iso(past.until), "found": found}
+    data = {"phrase": phrase, "since": _iso(past.since), "until": _iso(past.until), "found": found}
+    return data | ({"thought": past.thought} if past.thought else {})
 
 
 def _iso(moment: datetime | None) -> str | None:

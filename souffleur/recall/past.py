@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from souffleur.agents.thought import Thought
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.search.periods import Period, asks_about_past, find_period, is_question
 from souffleur.knowledge.search.query import EVERYWHERE, INSTANT, Found, Query, Scope
@@ -50,6 +51,8 @@ class Past:
     """Episodes, raw turns and memories: those of the period by time, the others best first."""
     error: str = ""
     """Why results may be missing; empty if no search failed."""
+    thought: Thought | None = None
+    """The answer of a model, which rests on the records found; `None` if no model was asked."""
 
     def includes(self, moment: datetime) -> bool:
         """Return whether a moment is in the time that the question asks about."""

@@ -217,7 +217,7 @@ ROWS = (
     Row("POST", "/api/turns", Souffleur.observe, TALKERS, "talk"),
     Row("DELETE", "/api/turns", Souffleur.erase_turn, OWNERS, "talk", long=True),
     Row("POST", "/api/sessions/end", Souffleur.end_session, TALKERS, "talk"),
-    Row("POST", "/api/ask", Souffleur.ask, TALKERS, "talk"),
+    Row("POST", "/api/ask", Souffleur.ask, TALKERS, "talk", long=True),
     Row("GET", "/api/episodes", Souffleur.episodes, TALKERS, "talk"),
     Row("POST", f"{_M}/skills", Souffleur.record_skill, TALKERS, "memories"),
     Row("POST", f"{_M}/search", Souffleur.search, TALKERS, "memories"),

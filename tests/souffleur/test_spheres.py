@@ -1,5 +1,6 @@
 """Personas that know only their own: what one is told, no read path brings to another."""
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,10 @@ def script(request: Request) -> Answer:
     told = f"Ann thinks of {word} a lot."
     kept = answer(add(told, f"I think of {word} a lot", importance="high"))
     whole = portrait(told, "She says so.", "She sings.")
-    return by_name(monitor=kept, episode=episode(told), portrait=whole)(request)
+    ids = re.findall(r"^n\d+", request.messages[-1].content, re.M)
+    step = {"reason": "", "action": "ANSWER", "query": None, "answer": told, "ids": ids}
+    scripts = {"episode": episode(told), "portrait": whole, "think": step}
+    return by_name(monitor=kept, **scripts)(request)
 
 
 async def tell(stage: Stage, agent_id: str) -> None:
@@ -76,6 +80,9 @@ READS: dict[str, Callable[[Souffleur, str], Awaitable[Any]]] = {
     "ask of a time": lambda memory, agent: memory.ask(
         "What did we talk about last time?", user_id="ann", session_id="s2", agent_id=agent
     ),
+    "ask a model": lambda memory, agent: memory.ask(
+        "What do I think of a lot?", user_id="ann", agent_id=agent, think=True
+    ),
     "ask of a day": lambda memory, agent: memory.ask(
         "What did I say today?", user_id="ann", agent_id=agent
     ),
@@ -99,7 +106,10 @@ async def test_no_model_is_shown_what_another_persona_was_told(stage: Stage) -> 
     stage.clock.at += days(40)
     for name in ("review", "contradictions", "consolidate", "profile"):
         await stage.memory.run(name)
-    assert {request.name for request in stage.chat.requests} >= {"monitor", "episode", "portrait"}
+    for agent_id in SECRETS:
+        await READS["ask a model"](stage.memory, agent_id)
+    asked = {request.name for request in stage.chat.requests}
+    assert asked >= {"monitor", "episode", "portrait", "think"}
     for request in stage.chat.requests:
         shown = "\n".join(message.content for message in request.messages)
         assert len([word for word in set(SECRETS.values()) if word in shown]) <= 1, shown

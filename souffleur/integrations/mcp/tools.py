@@ -61,6 +61,9 @@ class PastRecord(Frozen):
     until: AwareDatetime | None = Field(description="End of that time.")
     results: list[FoundRecord]
     error: str = Field(description="Why something may be missing; empty if nothing is.")
+    answer: str | None = Field(
+        description="With `think`: the answer, which rests on the results; null if not known."
+    )
 
 
 class ChangeRecord(Frozen):
@@ -312,12 +315,24 @@ class Tools:
             Field(description="A question in words, such as 'What did we plan last week?'"),
         ],
         limit: Limit = 8,
+        think: Annotated[
+            bool,
+            Field(
+                description="Let the memory's own model search and answer, for a question that one "
+                "search does not answer; takes some seconds."
+            ),
+        ] = False,
     ) -> PastRecord:
         """Find what was talked about at the time that a question names, or about its topic."""
         await self._need_memory(who)
-        past = await self._memory.ask(question, **_named(who), limit=limit)
-        results = [found_record(one) for one in past.found]
-        return PastRecord(since=past.since, until=past.until, results=results, error=past.error)
+        past = await self._memory.ask(question, **_named(who), limit=limit, think=think)
+        return PastRecord(
+            since=past.since,
+            until=past.until,
+            results=[found_record(one) for one in past.found],
+            error=past.error,
+            answer=past.thought.answer or None if past.thought else None,
+        )
 
     async def _need_memory(self, who: Who) -> None:
         """Raise MemoryOffError if the user allows no lookup for a reply."""

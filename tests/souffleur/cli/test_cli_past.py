@@ -15,6 +15,7 @@ from tests.stub import Body, Stub, say
 ME = ("--user", "ann")
 FACTS = ["Ann drinks sencha.", "Ann Roux lives in Lyon."]
 TOLD = episode("Ann talked about tea.", key_facts=FACTS, unresolved="which tea to buy")
+THOUGHT = {"reason": "", "action": "ANSWER", "query": None, "answer": "Sencha.", "ids": ["n1"]}
 THREE = ("Ann lives in Lyon.", "She drinks sencha.", "She looks for tea.")
 
 
@@ -26,7 +27,7 @@ def model(portraits: list[dict[str, object]]) -> Callable[[Body], str]:
         kept = answer(add("Ann likes tea.", "I like tea"))
         said = "I like tea" in body["messages"][1]["content"].rpartition("## ")[2]
         monitor = kept if said else SKIP
-        answers = {"monitor": monitor, "episode": TOLD}
+        answers = {"monitor": monitor, "episode": TOLD, "think": THOUGHT}
         return json.dumps(answers[name] if name in answers else portraits.pop(0))
 
     return reply
@@ -72,6 +73,25 @@ def test_ask_about_yesterday(told: Run) -> None:
     assert "nothing is known" in told("ask", "what did we talk about last month?", *ME)[1]
     words = data(told, "ask", "who said that they like tea?", *ME)
     assert {item["scope"] for item in words["found"]} >= {"memories", "turns"}
+
+
+def test_the_model_answers(told: Run) -> None:
+    """Its answer is shown above what it rests on; a program also gets what it took."""
+    _, out, _ = told("ask", "which tea do I drink?", "--think", *ME)
+    assert out.index("Sencha.") < out.index("tea")
+    past = data(told, "ask", "which tea do I drink?", "--think", *ME)
+    assert (past["thought"]["known"], past["thought"]["usage"]["calls"]) == (True, 1)
+    assert len(past["found"]) == 1
+
+
+def test_without_a_model_only_thinking_is_refused(
+    told: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error names the setting."""
+    monkeypatch.delenv("SOUFFLEUR_BASE_URL")
+    code, _, err = told("ask", "which tea do I drink?", "--think", *ME)
+    assert (code, "SOUFFLEUR_BASE_URL" in err) == (2, True)
+    assert told("ask", "which tea do I drink?", *ME)[0] == 0
 
 
 def test_episodes_are_listed(told: Run) -> None:

@@ -26,6 +26,7 @@ from tests.served import served
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 TEA = answer(add("Ann likes green tea.", "I like green tea"))
+THOUGHT = {"reason": "n1", "action": "ANSWER", "query": None, "answer": "Green.", "ids": ["n1"]}
 ANN: dict[str, Any] = {"user_id": "ann"}
 VERBS = ["GET", "POST", "PUT"]
 
@@ -35,7 +36,7 @@ async def memory(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Souf
     """A store in which Ann has told one thing in session s1, which has ended."""
     chosen = Settings(path=tmp_path_factory.mktemp("store"), embedder="hash:64", idle_minutes=0)
     told = episode("Ann and Mo talked about tea.")
-    chat = Scripted(by_name(monitor=TEA, episode=told))
+    chat = Scripted(by_name(monitor=TEA, episode=told, think=THOUGHT))
     async with Souffleur.open(chosen, chat=chat, clock=lambda: NOW) as opened:
         said: dict[str, Any] = {"user": "I like green tea.", "assistant": "Noted."}
         opened.observe(user_id="ann", session_id="s1", turn_id="m1", **said, at=NOW - days(1))
@@ -93,6 +94,20 @@ async def test_what_is_read_is_the_same(
         there = await asyncio.to_thread(getattr(blocking, name), **READS[name])
     assert there == here
     assert type(there) is type(here)
+
+
+async def test_what_a_model_answers_is_the_same(
+    memory: Souffleur, client: AsyncClient, url: str
+) -> None:
+    """Both clients return the answer, what it rests on and what it took, and wait for the model."""
+    asked: dict[str, Any] = {**ANN, "text": "Which tea do I like?", "think": True}
+    here = await memory.ask(**asked)
+    assert here.thought
+    assert (here.thought.answer, len(here.found)) == ("Green.", 1)
+    assert await client.ask(**asked) == here
+    with Client(url) as blocking:
+        assert await asyncio.to_thread(blocking.ask, **asked) == here
+    assert CALLS["ask"].timeout is None
 
 
 async def test_a_talk(client: AsyncClient) -> None:

@@ -16,13 +16,15 @@ from tests.scripted import add, answer, by_name
 from tests.stage import Stage, staged
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+THOUGHT = {"reason": "", "action": "ANSWER", "query": None, "answer": "Sailing.", "ids": ["n1"]}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
     """A memory for all tests, each of which has users of its own."""
     keep = answer(add("Ann is learning to sail.", "learning to sail"))
-    async with staged(tmp_path_factory.mktemp("store"), by_name(monitor=keep)) as stage:
+    script = by_name(monitor=keep, think=THOUGHT)
+    async with staged(tmp_path_factory.mktemp("store"), script) as stage:
         yield stage
 
 
@@ -95,6 +97,9 @@ async def test_the_past(stage: Stage) -> None:
         then = await call("ask", question="What did I tell you yesterday?")
         assert "I am learning to sail." in [one["text"] for one in then["results"]]
         assert then["since"] is not None
+        assert then["answer"] is None
+        thought = await call("ask", question="What am I learning?", think=True)
+        assert (thought["answer"], len(thought["results"])) == ("Sailing.", 1)
         everything = await call("search_memories", query="sail", scope=["memories", "turns"])
         assert {one["type"] for one in everything["results"]} == {"memory", "turn"}
         (kept,) = (await call("get_memories"))["memories"]

@@ -1,0 +1,58 @@
+"""Thinking: what a model finds when it looks up the answer to a question."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from souffleur.agents.model.chat import on_behalf_of
+from souffleur.agents.thought import Question
+from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.search.query import Found
+from souffleur.knowledge.session import WindowRule
+from souffleur.knowledge.turn import Turn
+from souffleur.recall.finder import Asked
+from souffleur.recall.past import Past, look_everywhere
+from souffleur.recall.rank import find_guards, is_held_back
+
+if TYPE_CHECKING:  # langgraph takes long to load, and is needed only with a model
+    from souffleur.agents.thinker import Thinker
+    from souffleur.knowledge.knowledge_base import KnowledgeBase
+
+MAX_NOTES = 30
+"""Maximum records that a search shows to the model."""
+MAX_TOPICS = 30
+"""Maximum topics that the model is told of."""
+
+
+async def think_over(
+    thinker: "Thinker", knowledge: "KnowledgeBase", rule: WindowRule, asked: Asked
+) -> Past:
+    """Return the answer of a model to a question, with the records that it rests on.
+
+    What a boundary holds back is not shown, unless the question itself raises it.
+    """
+    known = await knowledge.list(asked.user_id, now=asked.now, sphere=asked.sphere)
+    errors: dict[str, None] = {}
+
+    async def look(words: str) -> Sequence[Found]:
+        past = await look_everywhere(knowledge, rule, replace(asked, text=words), limit=MAX_NOTES)
+        if past.error:
+            errors[past.error] = None
+        topic = [Found(one, 1.0, 1.0, 0.0) for one in known if _is_about(one, words)]
+        hits = [*topic, *past.found][:MAX_NOTES]
+        memories = [hit.memory for hit in hits if not isinstance(hit.item, Turn)]
+        guards = find_guards([*known, *memories], asked.text)
+        held = {one.id for one in memories if is_held_back(one, guards)}
+        return [hit for hit in hits if hit.item.id not in held]
+
+    counted = Counter(topic for one in known for topic in one.topics)
+    topics = tuple(topic for topic, _ in counted.most_common(MAX_TOPICS))
+    question = Question(asked.user_id, asked.agent_id, asked.text, asked.now, topics)
+    with on_behalf_of(asked.user_id):
+        thought, found = await thinker.run(question, look)
+    return Past(None, None, None, found, "; ".join(errors), thought)
+
+
+def _is_about(memory: Memory, words: str) -> bool:
+    return words.strip().casefold() in (topic.casefold() for topic in memory.topics)

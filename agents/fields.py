@@ -115,10 +115,10 @@ def _cues(cues: list[str]) -> list[str]:
 
 
 def _handle(value: Any) -> Any:
-    """Return the handle; `[m3]`, `M3` and `m3*` all mean m3."""
+    """Return the handle, on one line; `[m3]`, `M3` and `m3*` all mean m3."""
     if not isinstance(value, str):
         return value
-    return shorten(value.strip().strip("[]【】*#").casefold(), _MAX_HANDLE_LENGTH)
+    return shorten(single_line(value).strip("[]【】*#").casefold(), _MAX_HANDLE_LENGTH)
 
 
 def _written_out(day: str) -> str:

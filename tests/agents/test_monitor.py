@@ -86,11 +86,15 @@ async def test_a_plan_without_an_end_has_none(base: KnowledgeBase) -> None:
     assert kept.expires_at is None
 
 
-async def test_an_unknown_handle_is_sent_back(base: KnowledgeBase) -> None:
-    """A verdict on a memory that was not shown is unusable as a whole."""
-    chat = Scripted([answer(delete("m7", "forget it")), SKIP])
+@pytest.mark.parametrize(
+    ("given", "named"), [("m7", "m7"), ("[M7]\nthe old one", "m7] the old one")]
+)
+async def test_an_unknown_handle_is_sent_back(base: KnowledgeBase, given: str, named: str) -> None:
+    """A verdict on a memory that was not shown is unusable as a whole; a line says which it is."""
+    chat = Scripted([answer(delete(given, "forget it")), SKIP])
     await monitor(base, chat).run([turn("forget it", "ok")])
-    assert "m7 is none of the memories that were shown" in chat.requests[1].messages[-1].content
+    told = chat.requests[1].messages[-1].content
+    assert f"- {named} is none of the memories that were shown\n" in told
 
 
 async def test_a_near_duplicate_goes_back_once(base: KnowledgeBase) -> None:

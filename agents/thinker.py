@@ -117,8 +117,8 @@ class Thinker:
 
         Raises EndpointError; AnswerError if there was no usable answer.
         """
-        asked = question
-        brief = await self.context.brief("think", asked.user_id, asked.agent_id, asked.text)
+        told = (question.user_id, question.agent_id, question.text)
+        brief = await self.context.brief("think", *told)
         start: Update = {"question": question, "look": look, "notes": {}, "searches": 0}
         start |= {"persona": brief.persona, "language": brief.language, "repaired": False}
         start |= {"messages": [Message("system", brief.rules)], "answer": None}

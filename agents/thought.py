@@ -28,10 +28,13 @@ class Question:
     """A question about what is remembered of a user."""
 
     user_id: str
+    """The user who is asked about."""
     agent_id: str
     """The persona that is asked."""
     text: str
+    """The question."""
     now: datetime
+    """The time of the question."""
     topics: tuple[str, ...]
     """The topics of the user's memories; a search for one of these words finds all that it has."""
 

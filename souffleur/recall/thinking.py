@@ -41,17 +41,23 @@ async def think_over(
             errors[past.error] = None
         topic = [Found(one, 1.0, 1.0, 0.0) for one in known if _is_about(one, words)]
         hits = [*topic, *past.found][:MAX_NOTES]
-        memories = [hit.memory for hit in hits if not isinstance(hit.item, Turn)]
-        guards = find_guards([*known, *memories], asked.text)
-        held = {one.id for one in memories if is_held_back(one, guards)}
+        held = _held_back([*known, *(one.item for one in hits)], asked.text)
         return [hit for hit in hits if hit.item.id not in held]
 
-    counted = Counter(topic for one in known for topic in one.topics)
+    held = _held_back(known, asked.text)
+    counted = Counter(topic for one in known if one.id not in held for topic in one.topics)
     topics = tuple(topic for topic, _ in counted.most_common(MAX_TOPICS))
     question = Question(asked.user_id, asked.agent_id, asked.text, asked.now, topics)
     with on_behalf_of(asked.user_id):
         thought, found = await thinker.run(question, look)
     return Past(None, None, None, found, "; ".join(errors), thought)
+
+
+def _held_back(records: Sequence[Memory | Turn], question: str) -> set[str]:
+    """Return the ids of the memories that a boundary holds back from a question."""
+    memories = [one for one in records if isinstance(one, Memory)]
+    guards = find_guards(memories, question)
+    return {one.id for one in memories if is_held_back(one, guards)}
 
 
 def _is_about(memory: Memory, words: str) -> bool:

@@ -154,12 +154,15 @@ async def test_a_topic_brings_all_that_it_has(tmp_path: Path) -> None:
 async def test_what_a_boundary_holds_back_is_not_shown(tmp_path: Path) -> None:
     """It is shown when the question itself raises it."""
     async with staged(tmp_path, lambda _: says("UNKNOWN")) as stage:
-        await know(stage, "Ann's brother Craig left the choir of the village.", SISTER)
+        left = "Ann's brother Craig left the choir of the village."
+        add = Add(reason="r", quote="", content=left, topics=("Craig's choir",))
+        await stage.knowledge.apply(verdict(add, who=ActorKind.HOST))
+        await know(stage, SISTER)
         await know(stage, "Ann asked that Craig never be brought up.", kind=Kind.BOUNDARY)
         for question, shown in (("Who sings in the village choir?", 0), ("Where is Craig?", 1)):
             await think(stage, question)
-            text = stage.chat.requests[-1].messages[-1].content.partition("## Found")[2]
-            assert text.count("left the choir") == shown
+            text = stage.chat.requests[-1].messages[-1].content.partition("## Topics")[2]
+            assert text.count("left the choir") == text.count("Craig's choir") == shown
 
 
 async def test_what_was_forgotten_is_not_shown(tmp_path: Path) -> None:

@@ -248,27 +248,22 @@ async def _proxy(told: Connection, upstream: str, folder: str, memories: int) ->
     from bench.speed.store import PLACES, THINGS
     from souffleur import Souffleur
     from souffleur.collector import spare_what_lasts
-    from souffleur.proxy.app import serve
+    from souffleur.server.app import make_whole_app
+    from souffleur.server.listening import address, bind, listening
     from souffleur.settings import check_settings
 
-    stopping = asyncio.Event()
     async with Souffleur.open(check_settings({"path": folder, "upstream_url": upstream})) as memory:
         for count in range(memories):
             thing, place = THINGS[count % len(THINGS)], PLACES[count % len(PLACES)]
             await memory.remember(f"Ann likes {thing} in {place}, {count} times.", user_id="ann")
         spare_what_lasts()  # as the command does
 
-        def tell(said: str) -> None:
-            told.send(said.partition(" ")[0])
-
-        async def attend() -> None:
-            while await asyncio.to_thread(told.recv) != "end":
-                told.send(process_memory("RssAnon"))
-            stopping.set()
-
-        attending = asyncio.ensure_future(attend())
-        await serve(memory, memory.settings, "127.0.0.1", 0, tell, stopping)
-        await attending
+        app = make_whole_app(memory, memory.settings, tokens=None)
+        with bind("127.0.0.1", 0) as at:
+            async with listening(app, at, stopping=app.state.stopping):
+                told.send(f"{address('127.0.0.1', at.getsockname()[1])}/v1")
+                while await asyncio.to_thread(told.recv) != "end":
+                    told.send(process_memory("RssAnon"))
 
 
 def proxy(

@@ -1,10 +1,10 @@
 # Any program that uses the openai client gets a memory by changing the address: no code of ours.
-# Run: `souffleur proxy --upstream http://localhost:11434/v1`, then start this with SOUFFLEUR_MODEL.
+# Run: `souffleur serve --upstream http://localhost:11434/v1`, then start this with SOUFFLEUR_MODEL.
 import os
 
 from openai import OpenAI
 
-PROXY = os.environ.get("PROXY_URL", "http://127.0.0.1:8788/v1")
+PROXY = os.environ.get("PROXY_URL", "http://127.0.0.1:8321/v1")
 WHO = {"X-Souffleur-User": "me", "X-Souffleur-Session": "terminal"}
 
 

@@ -76,26 +76,26 @@ class WhisperBudget(BaseModel):
 
 
 class ServeSettings(BaseModel):
-    """Settings of `souffleur serve` and `souffleur proxy`; each has a variable of its own, too."""
+    """Settings of `souffleur serve`; each has a variable of its own, too."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     upstream_url: str | None = None
-    """URL of the endpoint behind `souffleur proxy`. `None` means `base_url`."""
+    """URL of the model's endpoint that front ends talk with, through `souffleur serve`."""
     upstream_api_key: SecretStr | None = None
     """API key of that endpoint, in place of what clients send. `None` means that theirs is sent."""
     proxy_user: str | None = "me"
-    """The user of a request to the proxy that names none. `None` means that it is refused."""
-    proxy_token: SecretStr | None = None
-    """Token that each request to the proxy must have. `None` means none, on the loopback only."""
+    """The user of a front end's request that names none. `None` means that it is refused."""
+    upstream_judges: bool | None = None
+    """Whether that endpoint also judges, if no other model is configured. `None` means only if it
+    is on this machine or in a private network, where it costs nothing."""
     proxy_notes: Literal["off", "append", "event"] = "off"
     """Whether the proxy shows what a reply rests on and what was remembered: at the end of the
     reply, or as a comment in its stream."""
     tokens: Path | None = None
     """File with the tokens of `souffleur serve`. `None` means `tokens.json` in `path`."""
     cors_origins: str | None = None
-    """Origins of web pages that may call `souffleur serve` and `souffleur proxy`, separated by
-    commas; `*` means all."""
+    """Origins of web pages that may call `souffleur serve`, separated by commas; `*` means all."""
     max_body: int = Field(default=1 << 20, ge=1024)
     """Maximum bytes of the body of a request to `souffleur serve`."""
     rate_limit: int = Field(default=1200, ge=0)

@@ -14,8 +14,7 @@ import pytest
 
 from souffleur import BlockingSouffleur, Souffleur
 from souffleur.integrations.langchain import SouffleurStore, Talk
-from souffleur.proxy.app import make_proxy
-from souffleur.server.app import make_app
+from souffleur.server.app import make_app, make_whole_app
 from souffleur.settings import load_settings
 from tests.asgi import served
 from tests.scripted import add, answer
@@ -192,8 +191,7 @@ async def test_a_program_behind_the_proxy(
     """It has a memory, and nothing of ours in it."""
     settings = load_settings(upstream_url=endpoint.base_url)
     async with Souffleur.open(settings) as memory:
-        passing = make_proxy(memory, settings)
-        async with served(passing) as url:
+        async with served(make_whole_app(memory, settings, tokens=None)) as url:
             monkeypatch.setenv("PROXY_URL", f"{url}/v1")
             bot: Any = example("proxy_openai")
             talk(monkeypatch, "I like tea")
@@ -201,7 +199,6 @@ async def test_a_program_behind_the_proxy(
             await memory.flush(10)
             talk(monkeypatch, "Which drink do I like?")
             await asyncio.to_thread(bot.main)
-        await passing.close()
         assert [one.user for one in await memory.knowledge.journal.turns(user_id="me")] == [
             "I like tea",
             "Which drink do I like?",

@@ -113,6 +113,22 @@ def is_here(host: str) -> bool:
     return bool(mapped.is_loopback or mapped.is_unspecified)
 
 
+def is_private(host: str) -> bool:
+    """Return whether a host is this machine or in a private network, as far as its name tells.
+
+    >>> [is_private(host) for host in ("192.168.1.7", "ollama", "host.docker.internal")]
+    [True, True, True]
+    >>> [is_private(host) for host in ("api.openai.com", "8.8.8.8", "")]
+    [False, False, False]
+    """
+    name = host.lower().rstrip(".")
+    try:
+        return ip_address(name).is_private
+    except ValueError:
+        within = name.endswith((".local", ".lan", ".home.arpa", ".internal", ".localhost"))
+        return within or (bool(name) and "." not in name)  # such as a service of compose
+
+
 def _fault(proxy: str) -> str:
     """Return why the address of a proxy cannot be used; empty if it can.
 

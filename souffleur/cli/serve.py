@@ -1,7 +1,7 @@
-"""Commands that serve a store to others: serve, token, proxy, mcp."""
+"""Commands that serve a store to others: serve, proxy, token, mcp."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer import Option
@@ -10,52 +10,122 @@ from souffleur.cli.command import Result, in_loop, listed, printed
 from souffleur.cli.memory import need_no_owner, open_memory, stop_on_signal
 from souffleur.cli.options import ME, Address, Port, User, flag, of_agent, of_user
 from souffleur.errors import NotFoundError, SettingsError, to_install
+from souffleur.knowledge.privacy.addresses import bare_address
+from souffleur.report.phrases import count
 
 if TYPE_CHECKING:
     import asyncio
 
+    from souffleur.server.judge import Models
     from souffleur.server.tokens import Token, TokenFile
+    from souffleur.settings import Settings
 
 LOOPBACK = "127.0.0.1"
 _SHOWN = 8
 """Number of characters of a hash that are shown as the id of its token."""
 
 
+Upstream = Annotated[str | None, Option(help="URL of the model that front ends talk with.")]
+Judge = Annotated[
+    Literal["auto", "upstream", "none"],
+    Option(help="Whether that model judges as well; auto: if it costs nothing (private address)."),
+]
+Schedule = Annotated[bool, Option("--schedule/--no-schedule", help="Whether to run the jobs, too.")]
+UsualUser = Annotated[
+    str | None, of_user("The user of front ends' requests that name none; default: me.")
+]
+ManyUsers = Annotated[bool, flag("--many-users", "Refuse requests that name no user.")]
+
+
 @in_loop
 async def serve(
+    upstream: Upstream = None,
     host: Address = LOOPBACK,
     port: Port = 8321,
-    upstream: Annotated[
-        str | None, Option(help="URL of the model's endpoint for the proxy, then at /proxy/v1.")
-    ] = None,
-    schedule: Annotated[
-        bool, Option("--schedule/--no-schedule", help="Whether to run the jobs, too.")
-    ] = True,
+    judge: Judge = "auto",
+    user: UsualUser = None,
+    many_users: ManyUsers = False,
+    schedule: Schedule = True,
 ) -> None:
-    """Serve the store to other programs over HTTP until stopped: docs/serving.md."""
-    from souffleur.collector import spare_what_lasts
+    """Serve front ends, the person's page, REST and MCP at one address: docs/serving.md."""
+    await _serve(_chosen(upstream, judge, user, many_users), host, port, schedule)
+
+
+@in_loop
+async def proxy(
+    upstream: Upstream = None,
+    host: Address = LOOPBACK,
+    port: Port = 8321,
+    judge: Judge = "auto",
+    user: UsualUser = None,
+    many_users: ManyUsers = False,
+) -> None:
+    """Give front ends a memory: as `souffleur serve`, by default before the judge's endpoint."""
+    from souffleur.proxy.wire import find_url
+    from souffleur.settings import change_settings
+
+    settings = _chosen(upstream, judge, user, many_users)
+    await _serve(change_settings(settings, upstream_url=find_url(settings)), host, port, True)
+
+
+def _chosen(upstream: str | None, judge: str, user: str | None, many_users: bool) -> "Settings":
+    """Return the settings, with the options of the command in place of the environment's."""
     from souffleur.settings import load_settings
+
+    if user and many_users:
+        raise SettingsError("--user and --many-users exclude each other")
+    given = {"upstream_url": upstream, "proxy_user": user}
+    chosen: dict[str, Any] = {name: value for name, value in given.items() if value}
+    if many_users:
+        chosen["proxy_user"] = None
+    if judge != "auto":
+        chosen["upstream_judges"] = judge == "upstream"
+    return load_settings(**chosen)
+
+
+async def _serve(settings: "Settings", host: str, port: int, schedule: bool) -> None:
+    """Serve until a signal, and say first where, with which model, and what will be kept."""
+    from souffleur.collector import spare_what_lasts
 
     try:
         from souffleur.server.app import make_whole_app
+        from souffleur.server.judge import judged_by, list_models
         from souffleur.server.listening import address, bind, listening
         from souffleur.server.serving import check_exposure, owned
     except ModuleNotFoundError as error:
         raise _missing(error) from None
-    chosen = {"upstream_url": upstream} if upstream else {}
-    settings, tokens = load_settings(**chosen), _tokens()
+    tokens = _tokens()
     check_exposure(host, tokens)
+    await need_no_owner()
     stopping = stop_on_signal()
+    models = await list_models(settings.serve)
+    settings, judge = judged_by(settings, models)
     with bind(host, port) as at:
         async with open_memory(settings, schedule=schedule) as memory:
             app = make_whole_app(memory, settings, tokens=tokens)
             drain, ending = memory.seconds_left, app.state.stopping
             async with owned(memory), listening(app, at, drain=drain, stopping=ending):
-                free = at.getsockname()[1]
-                who = "with a token" if tokens.is_there else "from this machine, without a token"
+                where = address(host, at.getsockname()[1])
                 spare_what_lasts()
-                typer.echo(f"serving at {address(host, free)} {who}; stop it with an interrupt")
+                who = "with a token" if tokens.is_there else "from this machine, without a token"
+                typer.echo(f"serving at {where} {who}")
+                for line in _banner(where, settings, judge, models):
+                    typer.echo(line)
                 await stopping.wait()
+
+
+def _banner(where: str, settings: "Settings", judge: str, models: "Models") -> list[str]:
+    """Return the lines that say what is served."""
+    lines = {
+        "judge": judge,
+        "store": bare_address(settings.qdrant_url or str(settings.folder)),
+        "page": f"{where}/",
+        "stop": "Ctrl+C",
+    }
+    if upstream := settings.serve.upstream_url:
+        found = models.error or count(len(models.names), "model")
+        lines = {"front ends": f"{where}/v1 -> {bare_address(upstream)} ({found})", **lines}
+    return [f"  {name:<11} {line}" for name, line in lines.items()]
 
 
 def _missing(error: ModuleNotFoundError) -> SettingsError:
@@ -120,42 +190,6 @@ def _list_tokens(tokens: "list[Token]", *, title: str = "") -> Result:
     )
     empty = "there is no token: make one with --user, --agent or --admin"
     return listed(tokens, columns, empty=empty, title=title)
-
-
-@in_loop
-async def proxy(
-    upstream: Annotated[
-        str | None, Option(help="URL of the endpoint behind it; default: SOUFFLEUR_UPSTREAM_URL.")
-    ] = None,
-    host: Address = LOOPBACK,
-    port: Port = 8788,
-    user: Annotated[
-        str | None, of_user("The user of requests that name no user; default: me.")
-    ] = None,
-    many_users: Annotated[bool, flag("--many-users", "Refuse requests that name no user.")] = False,
-) -> None:
-    """Give a front end a memory: pass its requests on to a model, with what is remembered."""
-    from souffleur.collector import spare_what_lasts
-    from souffleur.settings import load_settings
-
-    if user and many_users:
-        raise SettingsError("--user and --many-users exclude each other")
-    given = {"upstream_url": upstream, "proxy_user": user}
-    chosen: dict[str, Any] = {name: value for name, value in given.items() if value}
-    if many_users:
-        chosen["proxy_user"] = None
-    settings = load_settings(**chosen)
-    try:
-        from souffleur.proxy.app import check_served, serve as serve_proxy
-        from souffleur.server.serving import owned
-    except ModuleNotFoundError as error:
-        raise _missing(error) from None
-    check_served(settings, host)
-    await need_no_owner()
-    stopping = stop_on_signal()
-    async with open_memory(settings) as memory, owned(memory):
-        spare_what_lasts()
-        await serve_proxy(memory, settings, host, port, typer.echo, stopping)
 
 
 @in_loop

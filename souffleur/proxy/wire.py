@@ -42,8 +42,8 @@ _HOP_BY_HOP = frozenset(
 """Headers for one connection only (RFC 9110, 7.6.1)."""
 
 NO_UPSTREAM = (
-    "the proxy has no endpoint behind it: give --upstream URL or set SOUFFLEUR_UPSTREAM_URL, such "
-    "as http://localhost:11434/v1"
+    "there is no model for front ends to talk with: give --upstream URL or set "
+    "SOUFFLEUR_UPSTREAM_URL, such as http://localhost:11434/v1"
 )
 
 
@@ -70,14 +70,13 @@ class Asked:
 class Upstream:
     """Sends requests to the endpoint behind the proxy, and returns its responses."""
 
-    def __init__(self, url: str, key: str | None = None, *, with_theirs: bool = True) -> None:
-        """`key` replaces the clients' keys. Without `with_theirs`, clients' keys are not passed on.
+    def __init__(self, url: str, key: str | None = None) -> None:
+        """`key` replaces the clients' keys.
 
         Raises SettingsError for unusable settings in the environment: see `connection`.
         """
         self._url = api_base(url)
         self._key = key
-        self._with_theirs = with_theirs and key is None
         self._login = _login(httpx2.URL(self._url))
         limits = httpx2.Limits(
             max_connections=None, max_keepalive_connections=MAX_IDLE, keepalive_expiry=IDLE
@@ -89,11 +88,6 @@ class Upstream:
     def address(self) -> str:
         """The URL without secrets."""
         return bare_address(self._url)
-
-    @property
-    def has_key(self) -> bool:
-        """Whether the upstream has a key of its own; then clients need no key for it."""
-        return self._key is not None
 
     async def send(self, asked: Asked) -> httpx2.Response:
         """Return the response when its headers have arrived; the caller must close it.
@@ -116,10 +110,10 @@ class Upstream:
             (name, value) for name, value in end_to_end(headers) if name not in (b"host", b"expect")
         ]
         own = self._login or (f"Bearer {self._key}" if self._key else "")
-        if self._with_theirs and not own:
+        if not own:
             return kept
         others = [(name, value) for name, value in kept if name != b"authorization"]
-        return [*others, (b"authorization", own.encode())] if own else others
+        return [*others, (b"authorization", own.encode())]
 
 
 def find_url(settings: "Settings") -> str:

@@ -17,7 +17,7 @@ from souffleur.api import Souffleur
 from souffleur.errors import InputError
 from souffleur.integrations.importers.files import remove_temporary_files
 from souffleur.integrations.mem0 import routes as mem0
-from souffleur.proxy.app import make_mounted, undated
+from souffleur.proxy.app import make_proxy
 from souffleur.server import hand_routes, table_routes
 from souffleur.server.access import Access, check_method
 from souffleur.server.guard import Guard, Rate
@@ -38,6 +38,8 @@ ROUTERS: tuple[APIRouter, ...] = (
 )
 """The routes of every server; each has the name of its method in `server/table.py`."""
 
+FRONT_ENDS = "/v1"
+"""The path of the proxy, to which front ends send their requests."""
 _UNTRACED: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 """Without this, FastAPI traces queries and logs the texts of errors, against the settings."""
 _BEARER = HTTPBearer(auto_error=False, description="A token of `souffleur token`.")
@@ -92,14 +94,12 @@ def make_app(
         origins=origins,
         rate=rate,
         max_body=chosen.serve.max_body,
-        larger={hand_routes.IMPORT: chosen.max_import},
+        larger={hand_routes.IMPORT: chosen.max_import, f"{FRONT_ENDS}/": chosen.max_import},
     )
     app.add_middleware(with_cors, origins)  # the outermost, so that pages can read refusals, too
     return app
 
 
-PROXY = "/proxy"
-"""The path of the mounted proxy; its own address ends with /v1."""
 TOOLS = "/mcp"
 """The path of the MCP tools."""
 
@@ -109,8 +109,8 @@ def make_whole_app(memory: Souffleur, settings: Settings, *, tokens: TokenFile |
 
     It has the proxy if an upstream is set, and the MCP tools if the package mcp is installed.
     """
-    proxy = make_mounted(memory, settings) if settings.serve.upstream_url else None
-    mounts: dict[str, ASGIApp] = {PROXY: undated(proxy)} if proxy else {}
+    proxy = make_proxy(memory, settings) if settings.serve.upstream_url else None
+    mounts: dict[str, ASGIApp] = {FRONT_ENDS: proxy} if proxy else {}
 
     @asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:

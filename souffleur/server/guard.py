@@ -45,7 +45,8 @@ class Guard:
         """Without `tokens`, every caller is an admin: for a socket that only the owner can open.
 
         Before the first token is made, callers from this machine are admins, except web pages.
-        `max_body` is the maximum size of a body in bytes; paths in `larger` have their own limit.
+        `max_body` is the maximum size of a body in bytes; `larger` has the limits of paths that
+        begin so.
         """
         self._app = app
         self._tokens = tokens
@@ -73,7 +74,10 @@ class Guard:
             await self._app(scope, self._bounded(receive, self._limit(scope)), send)
 
     def _limit(self, scope: Scope) -> int:
-        return self._larger.get(scope["path"], self._max_body)
+        path = scope["path"]
+        return next(
+            (most for at, most in self._larger.items() if path.startswith(at)), self._max_body
+        )
 
     def _bounded(self, receive: Receive, limit: int) -> Receive:
         """Return a reader of the body that raises HTTPException (413) if it is too large."""
@@ -101,12 +105,14 @@ class Guard:
             self._check_local(scope, headers)
             self._count(_address(scope))
             return Access()
-        secret = _secret(headers)
+        name, secret = _secret(headers)
         token = self._tokens.find(secret) if secret else None
         if token is None:
             self._count(_address(scope))
             raise RequestError(401, UNKNOWN_TOKEN if secret else NO_TOKEN)
         self._count(token.digest)
+        # The token is not for the upstream, to which the other headers are passed on.
+        scope["headers"] = [one for one in scope["headers"] if one[0] != name]
         return Access.by(token)
 
     def _check_local(self, scope: Scope, headers: Headers) -> None:
@@ -174,11 +180,13 @@ def _length(headers: Headers) -> int:
         return 0
 
 
-def _secret(headers: Headers) -> str:
-    if key := headers.get("x-api-key"):  # from clients of mem0's open server
-        return key.strip()
+def _secret(headers: Headers) -> tuple[bytes, str]:
+    """Return the name of the header with the token, and the token; empty without a token."""
+    for name in ("x-souffleur-token", "x-api-key"):  # the second is sent by clients of mem0
+        if key := headers.get(name):
+            return name.encode(), key.strip()
     scheme, _, secret = headers.get("authorization", "").partition(" ")
-    return secret.strip() if scheme.lower() in _SCHEMES else ""
+    return b"authorization", secret.strip() if scheme.lower() in _SCHEMES else ""
 
 
 def _address(scope: Scope) -> str:

@@ -35,20 +35,17 @@ async def listening(
     *,
     drain: Callable[[], float] = lambda: 10.0,
     stopping: asyncio.Event | None = None,
-    dated: bool = True,
 ) -> AsyncIterator[None]:
     """Serve an app at a bound socket within the block; at its end, finish the open requests.
 
     At the end, `stopping` is set, so that endless streams can end. `drain` returns the seconds,
-    minimum 1, after which unfinished requests are cancelled. With `dated`, answers get a `Date`
-    header; answers of a proxy have one already.
+    minimum 1, after which unfinished requests are cancelled.
     """
     config = uvicorn.Config(
         _discreet(app),
         log_config=None,
         access_log=False,
         server_header=False,
-        date_header=dated,
     )
     server = _Server(config)
     running = asyncio.create_task(server.serve(sockets=[at]))

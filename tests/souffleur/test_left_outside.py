@@ -151,7 +151,7 @@ async def refused(http: httpx2.AsyncClient, words: str) -> list[str]:
 async def completed(http: httpx2.AsyncClient, words: str, **headers: str) -> None:
     """Have the proxy pass on words of Ann's."""
     asked = {"messages": [{"role": "user", "content": words}], "user": "ann"}
-    told = await http.post("/proxy/v1/chat/completions", json=asked, headers=headers)
+    told = await http.post("/v1/chat/completions", json=asked, headers=headers)
     assert told.is_success
 
 

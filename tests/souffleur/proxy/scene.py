@@ -1,6 +1,5 @@
 """A scene for tests of the proxy: a real store, a real server, and an endpoint behind it."""
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -11,7 +10,9 @@ from openai import AsyncOpenAI
 
 from souffleur.api import Souffleur
 from souffleur.knowledge.turn import Turn
-from souffleur.proxy.app import serve
+from souffleur.server.app import make_whole_app
+from souffleur.server.listening import address, bind, listening
+from souffleur.server.tokens import TokenFile
 from souffleur.settings import Settings, check_settings
 from tests.scripted import SKIP, Scripted, add, answer
 from tests.souffleur.proxy.endpoint import Endpoint, open_endpoint
@@ -73,12 +74,8 @@ async def open_scene(
 
 @asynccontextmanager
 async def serving(memory: Souffleur, settings: Settings) -> AsyncIterator[str]:
-    """The proxy of a memory at an address of the loopback, until the block ends."""
-    stopping, told = asyncio.Event(), asyncio.get_running_loop().create_future()
-    task = asyncio.ensure_future(serve(memory, settings, "127.0.0.1", 0, told.set_result, stopping))
-    await asyncio.wait({task, told}, return_when=asyncio.FIRST_COMPLETED)
-    try:
-        yield told.result().partition(" ")[0]
-    finally:
-        stopping.set()
-        await task
+    """The server of a memory; the address for front ends, until the block ends."""
+    app = make_whole_app(memory, settings, tokens=TokenFile(settings.tokens_file))
+    with bind("127.0.0.1", 0) as at:
+        async with listening(app, at, drain=memory.seconds_left, stopping=app.state.stopping):
+            yield f"{address('127.0.0.1', at.getsockname()[1])}/v1"

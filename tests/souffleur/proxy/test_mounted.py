@@ -30,7 +30,7 @@ async def test_a_token_names_its_user(tmp_path: Path) -> None:
             app.router.lifespan_context(app),
             httpx2.AsyncClient(
                 transport=httpx2.ASGITransport(app=app),
-                base_url="http://127.0.0.1/proxy/v1",
+                base_url="http://127.0.0.1/v1",
                 headers={"authorization": f"Bearer {secret}"},
             ) as client,
         ):

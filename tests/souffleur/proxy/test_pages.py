@@ -1,15 +1,17 @@
 """Web pages and containers at the proxy: who may call it, and what a browser asks first."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 import pytest_asyncio
-from pydantic import SecretStr
 
-from souffleur.proxy.app import make_proxy
+from souffleur.server.app import make_whole_app
+from souffleur.server.tokens import Role, TokenFile
 from souffleur.settings import change_settings
+from tests.build import NOW
 from tests.souffleur.proxy.endpoint import whole
 from tests.souffleur.proxy.scene import Scene, open_scene
 
@@ -32,14 +34,15 @@ async def scene(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Scene
 async def asked(
     scene: Scene, headers: dict[str, str], verb: str = "POST", **settings: Any
 ) -> httpx2.Response:
-    """Return what a proxy with these settings answers."""
+    """Return what a server with these settings answers."""
     chosen = change_settings(scene.memory.settings, **settings)
-    proxy, body = make_proxy(scene.memory, chosen), ASKED if verb == "POST" else None
-    transport = httpx2.ASGITransport(proxy)
-    async with httpx2.AsyncClient(transport=transport, base_url="http://localhost/v1") as http:
-        answer = await http.request(verb, "/chat/completions", json=body, headers=headers)
-    await proxy.close()
-    return answer
+    app = make_whole_app(scene.memory, chosen, tokens=TokenFile(chosen.tokens_file))
+    body, transport = ASKED if verb == "POST" else None, httpx2.ASGITransport(app)
+    async with (
+        app.router.lifespan_context(app),
+        httpx2.AsyncClient(transport=transport, base_url="http://localhost/v1") as http,
+    ):
+        return await http.request(verb, "/chat/completions", json=body, headers=headers)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +57,7 @@ async def asked(
         ({"Host": "host.docker.internal.evil.example"}, 403),
         ({"Origin": EVIL}, 403),
         ({"Origin": OURS}, 200),
-        ({"Origin": "http://localhost:3000"}, 200),
+        ({"Origin": "http://localhost:3000"}, 403),
         ({"Origin": "null"}, 403),
     ],
 )
@@ -64,11 +67,13 @@ async def test_without_a_token(scene: Scene, headers: dict[str, str], status: in
     assert answer.status_code == status
 
 
-@pytest.mark.parametrize("token", [None, "secret"])
-async def test_a_browser_asks_first(scene: Scene, token: str | None) -> None:
+@pytest.mark.parametrize("token", [False, True])
+async def test_a_browser_asks_first(scene: Scene, tmp_path: Path, token: bool) -> None:
     """It has no key then: it is told which pages may call, and the upstream is not asked."""
-    before = len(scene.endpoint.sent)
-    settings = {"cors_origins": OURS, "proxy_token": token and SecretStr(token)}
+    before, tokens = len(scene.endpoint.sent), TokenFile(tmp_path / "tokens.json")
+    if token:
+        tokens.make(Role.ADMIN, now=NOW)
+    settings: dict[str, Any] = {"cors_origins": OURS, "tokens": tmp_path / "tokens.json"}
     answer = await asked(scene, {"Origin": OURS, **PREFLIGHT}, "OPTIONS", **settings)
     assert answer.status_code == 200
     assert answer.headers["access-control-allow-origin"] == OURS
@@ -79,10 +84,11 @@ async def test_a_browser_asks_first(scene: Scene, token: str | None) -> None:
     assert len(scene.endpoint.sent) == before
 
 
-async def test_pages_can_read_replies_and_refusals(scene: Scene) -> None:
+async def test_pages_can_read_replies_and_refusals(scene: Scene, tmp_path: Path) -> None:
     """Both name the page that may read them; without the setting, none is named."""
-    settings: dict[str, Any] = {"proxy_token": SecretStr("secret")}
-    for key, status in (({"X-Souffleur-Token": "secret"}, 200), ({}, 401)):
+    secret = TokenFile(tmp_path / "tokens.json").make(Role.ADMIN, now=NOW)
+    settings: dict[str, Any] = {"tokens": tmp_path / "tokens.json"}
+    for key, status in (({"X-Souffleur-Token": secret}, 200), ({}, 401)):
         answer = await asked(scene, {"Origin": OURS, **key}, cors_origins=OURS, **settings)
         assert answer.status_code == status
         assert answer.headers.get_list("access-control-allow-origin") == [OURS]

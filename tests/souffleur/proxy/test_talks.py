@@ -13,8 +13,8 @@ import pytest_asyncio
 from souffleur.api import Souffleur
 from souffleur.proxy.app import Proxy
 from souffleur.proxy.exchange import Prompter
-from souffleur.proxy.speaker import usually
 from souffleur.proxy.wire import Upstream
+from souffleur.server.access import Access
 from souffleur.settings import Settings
 from tests.scripted import SKIP, Scripted, add, answer
 from tests.souffleur.proxy.endpoint import Endpoint, open_endpoint, refusal, whole
@@ -69,12 +69,17 @@ class Stage:
     def restart(self) -> None:
         """Start the proxy again: it knows nothing of what went before."""
         prompter = Prompter(self.memory, timeout=9.0)
-        self.proxy = Proxy(self.upstream, prompter, lambda _: usually(None))
+        self.proxy = Proxy(self.upstream, prompter, None)
+
+    async def serve(self, scope: Any, receive: Any, send: Any) -> None:
+        """Pass a request on, as the server does for a caller of this machine."""
+        admitted = {**scope, "root_path": "/v1", "state": {"access": Access()}}
+        await self.proxy(admitted, receive, send)
 
     async def ask(self, user: str, session: str, messages: list[Any]) -> None:
         """Send messages as a front end does."""
         named = {"X-Souffleur-User": user} | ({"X-Souffleur-Session": session} if session else {})
-        carried: Any = httpx2.ASGITransport(app=self.proxy)
+        carried: Any = httpx2.ASGITransport(app=self.serve)
         body = {"model": "m", "messages": messages}
         async with httpx2.AsyncClient(transport=carried, base_url="http://127.0.0.1") as client:
             await client.post("/v1/chat/completions", json=body, headers=named)

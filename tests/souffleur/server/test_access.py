@@ -40,7 +40,7 @@ HOLDERS = {
 NOBODY = ("", "stranger")
 """Nobody has a token, or one that was never made."""
 FILES = {"/", "/me", "/page/{name:path}"}
-UNNAMED = FILES | set(INSTEAD) | {"/openapi.json", "/proxy", "/mcp"}
+UNNAMED = FILES | set(INSTEAD) | {"/openapi.json", "/v1", "/mcp"}
 """Routes that are no method: files, what is not there, and the doors with methods of their own."""
 ONLY_ASKED = {"import_export"}
 """Methods that are no route: an import asks for it when the file is an export."""
@@ -197,5 +197,5 @@ async def test_who_may_by_a_tool(scene: Scene, name: str) -> None:
 async def test_who_may_by_the_proxy(scene: Scene, name: str) -> None:
     """To speak through the proxy is to observe."""
     async with scene.as_(name) as http:
-        answer = await http.post("/proxy/v1/chat/completions", json=SAID)
+        answer = await http.post("/v1/chat/completions", json=SAID)
     assert answer.status_code == (502 if may("observe", name) else 403), answer.text

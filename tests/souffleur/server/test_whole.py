@@ -50,7 +50,7 @@ async def whole(folder: Path) -> AsyncIterator[httpx2.AsyncClient]:
 
 async def test_all_are_behind_the_guard(tmp_path: Path) -> None:
     """Without a token each is a 401; with one, proxy and tools answer for its user alone."""
-    chat = "/proxy/v1/chat/completions"
+    chat = "/v1/chat/completions"
     async with whole(tmp_path) as client:
         for path, body in ((chat, SAID), ("/mcp", CALL), ("/api/memories", None)):
             refused = await client.post(path, json=body, headers={"Authorization": ""})

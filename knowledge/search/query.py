@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from souffleur.knowledge.identity import COMMON, check_id, knows, sphere_conditions, user_conditions
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory, MemoryState
-from souffleur.knowledge.store.engine.collection import Between, Condition, Filter, Is, OneOf
+from souffleur.knowledge.store.engine.collection import AnyOf, Between, Condition, Filter, Is, OneOf
 from souffleur.knowledge.store.labels import has, has_any
 from souffleur.knowledge.turn import Turn
 
@@ -57,6 +57,9 @@ class Query:
     """Return only memories that this persona learned; `None` means any persona."""
     sphere: str | None = COMMON
     """Return only records known in this sphere; `None` means all spheres, for user and host."""
+    over: bool | None = False
+    """Whether to return what is over (superseded, archived, expired or ended), in place of what is
+    in force; `None` means both."""
     as_of: datetime | None = None
     """Return records that were true then, including superseded ones; `None` means true now."""
     limit: int = 8
@@ -171,7 +174,7 @@ def expired_conditions(moment: datetime) -> tuple[Condition, Condition]:
 
 
 def memories_filter(query: Query, scope: Scope = Scope.MEMORIES) -> Filter:
-    """Return the filter for memories: this user's, never archived, forgotten or pending."""
+    """Return the filter for memories: this user's, never forgotten or pending."""
     must: list[Condition] = [Is("user_id", query.user_id), *sphere_conditions(query.sphere)]
     must_not: list[Condition] = []
     if query.agent_id:
@@ -182,13 +185,8 @@ def memories_filter(query: Query, scope: Scope = Scope.MEMORIES) -> Filter:
         must.append(has("category", Category.EPISODE))
     else:
         must_not.append(has_any("category", NARRATIVE))
-    moment = query.as_of or query.now
-    must_not += expired_conditions(moment)
-    if query.as_of:
-        must.append(OneOf("state", (MemoryState.ACTIVE, MemoryState.SUPERSEDED)))
-        must_not.append(Between("valid_from", low=moment + INSTANT))
-    else:
-        must.append(Is("state", MemoryState.ACTIVE))
+    times = _in_force(query, scope)
+    must, must_not = [*must, *times.must], [*must_not, *times.must_not]
     if query.since is None and query.until is None:
         return Filter(tuple(must), tuple(must_not))
     if scope is Scope.EPISODES:  # a talk that began in the period or lasted into it
@@ -199,18 +197,39 @@ def memories_filter(query: Query, scope: Scope = Scope.MEMORIES) -> Filter:
     return Filter(tuple(must), tuple(must_not))
 
 
+def _in_force(query: Query, scope: Scope) -> Filter:
+    """Return the conditions on state and end: of what is in force, was then, or is over."""
+    expired = expired_conditions(query.as_of or query.now)
+    if query.as_of:
+        states = OneOf("state", (MemoryState.ACTIVE, MemoryState.SUPERSEDED))
+        return Filter((states,), (*expired, Between("valid_from", low=query.as_of + INSTANT)))
+    if query.over is False:
+        return Filter((Is("state", MemoryState.ACTIVE),), expired)
+    former = [MemoryState.ARCHIVED]
+    if scope is not Scope.EPISODES:  # the episode that replaced another tells the same talk
+        former.append(MemoryState.SUPERSEDED)
+    known = OneOf("state", (MemoryState.ACTIVE, *former))
+    return Filter(
+        (known, AnyOf((OneOf("state", tuple(former)), *expired))) if query.over else (known,)
+    )
+
+
 def may_read(memory: Memory, query: Query) -> bool:
     """Return whether `memories_filter` would select this memory, which was read by its id."""
     moment, ends = query.as_of or query.now, (memory.expires_at, memory.valid_until)
-    then = {MemoryState.ACTIVE, MemoryState.SUPERSEDED} if query.as_of else {MemoryState.ACTIVE}
-    began = query.as_of is None or memory.valid_from is None or memory.valid_from <= moment
+    active = memory.state is MemoryState.ACTIVE
+    ended = any(end is not None and end <= moment for end in ends)
+    if query.as_of:
+        began = memory.valid_from is None or memory.valid_from <= moment
+        right = (active or memory.state is MemoryState.SUPERSEDED) and began and not ended
+    else:
+        former = memory.state in {MemoryState.SUPERSEDED, MemoryState.ARCHIVED}
+        right = (active or former) and query.over in {None, former or ended}
     return (
-        memory.user_id == query.user_id
-        and memory.state in then
+        right
+        and memory.user_id == query.user_id
         and knows(query.sphere, memory.sphere)
         and query.agent_id in {None, memory.agent_id}
-        and began
-        and all(end is None or end > moment for end in ends)
     )
 
 

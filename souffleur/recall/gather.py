@@ -11,8 +11,8 @@ from souffleur.agents.brief import formerly
 from souffleur.knowledge.decay import fading
 from souffleur.knowledge.identity import PERSONAS, knows, own_sphere
 from souffleur.knowledge.memory import Category, Kind, Memory
-from souffleur.knowledge.search.periods import asks_about_past
 from souffleur.knowledge.search.query import Found, Query, Scope
+from souffleur.knowledge.search.questions import asks_about_past
 from souffleur.knowledge.turn import Turn
 from souffleur.prompts import spoken_in
 from souffleur.recall.always import (

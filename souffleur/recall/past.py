@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from souffleur.agents.thought import Thought
 from souffleur.knowledge.memory import Memory
-from souffleur.knowledge.search.periods import Period, asks_about_past, find_period, is_question
+from souffleur.knowledge.search.periods import Period, find_period
 from souffleur.knowledge.search.query import EVERYWHERE, INSTANT, Found, Query, Scope
+from souffleur.knowledge.search.questions import asks_about_past, is_question
 from souffleur.knowledge.session import WindowRule
 from souffleur.knowledge.text.match import says_again
 from souffleur.knowledge.turn import Turn

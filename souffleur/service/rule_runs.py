@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from souffleur.knowledge import decay
-from souffleur.knowledge.memory import Due, Memory
+from souffleur.knowledge.memory import Category, Due, Memory, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind, Archive, Forget, Verdict, derive_id
 from souffleur.knowledge.proposals import lapse
 from souffleur.knowledge.store.erasing import TOMBSTONE_KEPT_FOR, find_purgeable, purge, purge_idle
@@ -31,7 +31,9 @@ DUE_PER_PAGE = 100
 async def run_decay(
     knowledge: "KnowledgeBase", options: RunOptions, *, has_reviewer: bool = True
 ) -> RunResult:
-    """Forget or archive memories that have expired or faded.
+    """Archive memories whose time is over, and forget or archive those that have faded.
+
+    What was true once is archived: questions about the past still find it.
 
     Without a reviewer, memories that are due for review and below the policy's last threshold are
     forgotten as well, as nobody would ever review them.
@@ -71,7 +73,11 @@ def passes(
     """
     match memory.due_for:
         case Due.EXPIRE:
-            return Forget(target=memory.id, reason=f"expired on {_day(memory.expires_at, zone)}")
+            return Archive(target=memory.id, reason=f"expired on {_day(memory.expires_at, zone)}")
+        case Due.FORGET if (
+            memory.category is Category.EPISODE and memory.state is MemoryState.ACTIVE
+        ):
+            return Archive(target=memory.id, reason="its time, or its value, is over")
         case Due.ARCHIVE:
             return Archive(target=memory.id, reason="its value fell below the policy's threshold")
         case Due.FORGET:

@@ -68,7 +68,7 @@ async def test_a_relation_leads_to_no_other_user(base: KnowledgeBase) -> None:
 async def test_a_relation_leads_to_what_a_search_may_find(
     base: KnowledgeBase, fields: dict[str, Any], now: bool, then: bool, of_mo: bool
 ) -> None:
-    """Now, as of four days ago, and of one persona: by the same rules as what is found itself."""
+    """Now, as of four days ago, of one persona, over or not: as what is found itself."""
     born: dict[str, Any] = {"created_at": NOW - days(9), "valid_from": NOW - days(9)}
     other = memory("Vet visit paid in cash.", **{**born, **fields})
     link = Relation(to=other.id, type="supports", strength=0.5)
@@ -84,9 +84,11 @@ async def test_a_relation_leads_to_what_a_search_may_find(
         hits = await base.search(Query("ann", text, NOW, **query))
         return other.id in {hit.memory.id for hit in hits if hit.relevant}
 
-    asked: list[dict[str, Any]] = [{}, {"as_of": NOW - days(4)}, {"agent_id": "mo"}]
+    ever = fields.get("state") not in {MemoryState.PENDING, MemoryState.FORGOTTEN}
+    asked: list[dict[str, Any]] = [{}, {"as_of": NOW - days(4)}, {"agent_id": "mo"}, {"over": None}]
     for text in ("How is Tofu, your cat?", "The vet visit in cash?"):
-        assert [await found(text, **query) for query in asked] == [now, then, of_mo]
+        assert [await found(text, **query) for query in asked] == [now, then, of_mo, ever]
+    assert await found("The vet visit in cash?", over=True) is (ever and not now)
 
 
 async def test_a_boundary_leads_to_nothing_that_it_speaks_of(base: KnowledgeBase) -> None:

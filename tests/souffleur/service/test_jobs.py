@@ -68,9 +68,9 @@ async def test_a_run_leaves_a_record(tmp_path: Path) -> None:
         for name in ("decay", "review"):
             await s.memory.run(name)
             s.clock.at += timedelta(seconds=1)
-        assert await records(s.memory) == [("decay", {"FORGET": 1}, 0), ("review", {"KEEP": 1}, 1)]
+        assert await records(s.memory) == [("decay", {"ARCHIVE": 1}, 0), ("review", {"KEEP": 1}, 1)]
         report = await s.memory.run("report")
-        assert report.data["states"] == {"active": 1, "forgotten": 1}
+        assert report.data["states"] == {"active": 1, "archived": 1}
         assert (await records(s.memory))[-1][0] == "report"
 
 

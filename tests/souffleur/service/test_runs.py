@@ -67,12 +67,12 @@ async def test_what_is_over_is_let_go_by_rule(tmp_path: Path) -> None:
         await know(base, "Ann likes tea.")
         assert ops(await run_decay(base, RunOptions(NOW + days(7)))) == []
         report = await run_decay(base, RunOptions(LATER))
-        assert sorted(ops(report)) == ["FORGET", "FORGET"]
+        assert sorted(ops(report)) == ["ARCHIVE", "ARCHIVE"]
         assert report.due == 2
         assert [one.content for one in await base.list("ann")] == ["Ann likes tea."]
         assert ops(await run_decay(base, RunOptions(LATER))) == []  # run twice is run once
         _, entry = await base.history(report.items[0].memory.id, user_id=None)
-        assert (entry.by.who, entry.op) == (ActorKind.SCHEDULE, "FORGET")
+        assert (entry.by.who, entry.op) == (ActorKind.SCHEDULE, "ARCHIVE")
 
 
 async def test_without_a_reviewer_faded_facts_go_at_the_last_threshold(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ async def test_a_dry_run_changes_nothing(tmp_path: Path) -> None:
         reviewed = await run_review(
             base, reviewer(base, always("DELETE")), RunOptions(LATER, dry_run=True)
         )
-        assert (ops(decayed), ops(reviewed)) == (["FORGET"], ["DELETE", "DELETE"])
+        assert (ops(decayed), ops(reviewed)) == (["ARCHIVE"], ["DELETE", "DELETE"])
         assert reviewed.items[0].reason == "because"
         assert await base.list("ann") == before
 
@@ -341,7 +341,7 @@ async def test_a_run_reads_what_is_due_and_little_else(tmp_path: Path, size: int
         counted = Counted(base.memories)
         watched = KnowledgeBase(counted, base.journal, base.embedder, base.policy)
         report = await run_decay(watched, RunOptions(NOW + days(2)))
-        assert report.count("FORGET") == 100
+        assert report.count("ARCHIVE") == 100
         assert counted.read <= 700
 
 

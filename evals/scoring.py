@@ -17,7 +17,7 @@ Entailments = Mapping[tuple[str, str], bool]
 """Whether a content entails a sentence, by the LLM judge: keyed by (sentence, content)."""
 Counts = Counter[str]
 
-REMOVING_OPS = frozenset({Op.DELETE, Op.FORGET})
+REMOVING_OPS = frozenset({Op.DELETE, Op.FORGET, Op.ARCHIVE})
 WRITING_OPS = frozenset({Op.ADD, Op.UPDATE, Op.MERGE})
 
 

@@ -36,6 +36,7 @@ _OPS = {
     "SKIP": Effect.NOT_KEPT,
     "PROMOTE": Effect.PROMOTED,
     "KEEP": Effect.STAYS,
+    "ARCHIVE": Effect.EXPIRED,
     "FORGET": Effect.EXPIRED,
     "MERGE": Effect.MERGED,
     "CONTRADICT": Effect.ENDED,

@@ -63,7 +63,7 @@ sessions:
       - at: "2026-03-05T20:06:00+08:00"
         user: Nice evening.
         assistant: It is.
-  - {run: decay, at: "2026-03-20T04:00:00+08:00", expect: [{op: FORGET, of: play}]}
+  - {run: decay, at: "2026-03-20T04:00:00+08:00", expect: [{op: ARCHIVE, of: play}]}
   - run: review
     at: "2026-03-25T04:00:00+08:00"
     expect: [{op: DELETE, of: nothing}]
@@ -207,9 +207,9 @@ def test_ops_are_marked_and_misses_named(moving: ScriptResult) -> None:
 
 
 def test_runs_are_ops_of_their_own(moving: ScriptResult) -> None:
-    """Decay forgot the play that is over; the review kept what it was not expected to delete."""
+    """Decay archived the play that is over; the review kept what it was not expected to delete."""
     decay, review = moving.steps[4:6]
-    assert [(done.op, done.who) for done in decay.ops] == [("FORGET", "schedule")]
+    assert [(done.op, done.who) for done in decay.ops] == [("ARCHIVE", "schedule")]
     assert decay.judged.is_clean
     assert {done.op for done in review.ops} == {"KEEP"}
     assert "Lin likes jazz." in [old for done in review.ops for old in done.olds]
@@ -231,10 +231,10 @@ def test_the_end_is_looked_at(moving: ScriptResult) -> None:
 
 
 def test_all_is_counted(moving: ScriptResult, taken: Run) -> None:
-    """By hand: 1 UPDATE, 2 ADDs (one wrong), 1 FORGET right; BOOST and DELETE missed."""
+    """By hand: 1 UPDATE, 2 ADDs (one wrong), 1 ARCHIVE right; BOOST and DELETE missed."""
     counts = moving.counts
     assert (counts["UPDATE.right"], counts["ADD.right"], counts["ADD.wrong"]) == (1, 1, 1)
-    assert (counts["BOOST.missed"], counts["DELETE.missed"], counts["FORGET.met"]) == (1, 1, 1)
+    assert (counts["BOOST.missed"], counts["DELETE.missed"], counts["ARCHIVE.met"]) == (1, 1, 1)
     assert (counts["SKIP.right"], counts["SKIP.missed"]) == (1, 1)
     assert (counts["brings.hit"], counts["brings.all"]) == (2, 2)
     assert (counts["lacks.kept"], counts["lacks.all"]) == (1 + 1, 2)

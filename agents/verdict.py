@@ -211,10 +211,11 @@ class ParseContext:
 def to_ops(answer: MonitorAnswer, reading: ParseContext) -> tuple[Op, ...]:
     """Return the operations of an answer; a SKIP only if there is no other operation.
 
-    BOOST comes first: of a memory that was used and is different now, the use is counted.
+    A memory that was used and is different now is reinforced first: the new one has the use.
     """
     parts = [part for part in answer.ops if not isinstance(part, SkipAnswer)]
-    parts.sort(key=lambda part: not isinstance(part, BoostAnswer))
+    changed = {part.id for part in parts if isinstance(part, UpdateAnswer)}
+    parts.sort(key=lambda part: not (isinstance(part, BoostAnswer) and part.id in changed))
     if not parts:
         reasons = [part.reason for part in answer.ops] + [answer.reason]
         return (Skip(reason=next((reason for reason in reasons if reason), "")),)

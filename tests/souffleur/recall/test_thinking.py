@@ -11,8 +11,8 @@ from souffleur.agents.brief import Persona
 from souffleur.agents.model.chat import Request
 from souffleur.agents.thought import NOTHING_KNOWN, list_notes
 from souffleur.errors import AnswerError, BudgetError, SettingsError
-from souffleur.knowledge.memory import Kind
-from souffleur.knowledge.operation import ActorKind, Add
+from souffleur.knowledge.memory import Kind, MemoryState
+from souffleur.knowledge.operation import ActorKind, Add, Update
 from souffleur.knowledge.search.query import Found
 from souffleur.settings import Settings
 from tests.build import NOW, days, memory, verdict
@@ -149,6 +149,23 @@ async def test_a_topic_brings_all_that_it_has(tmp_path: Path) -> None:
         past = await think(stage, "Is anything new?")
         assert len(past.found) == 2
         assert "## Topics\ngarden\n" in stage.chat.requests[0].messages[-1].content
+
+
+async def test_what_is_over_is_shown_with_its_end(tmp_path: Path) -> None:
+    """A sentence that another has replaced answers a question about the time before."""
+    async with staged(tmp_path, answers("Ann lives in Lyon.")) as stage:
+        await know(stage, "Ann lives in Lyon.")
+        (old,) = await stage.memory.list(user_id="ann")
+        stage.clock.at = NOW + days(30)
+        moved = Update(target=old.id, reason="r", quote="", content="Ann lives in Oslo.")
+        await stage.knowledge.apply(verdict(moved, who=ActorKind.HOST, at=stage.clock.at))
+        past = await think(stage, "Where does Ann live?")
+        assert [(hit.text, hit.memory.state) for hit in past.found] == [
+            ("Ann lives in Lyon.", MemoryState.SUPERSEDED)
+        ]
+        text = stage.chat.requests[0].messages[-1].content
+        assert "[fact, 2026-01-03 → 2026-02-02] Ann lives in Lyon." in text
+        assert "[fact, 2026-02-02] Ann lives in Oslo." in text
 
 
 async def test_what_a_boundary_holds_back_is_not_shown(tmp_path: Path) -> None:

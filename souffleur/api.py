@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from loguru import logger
 
 from souffleur.agents.thought import NOTHING_KNOWN
+from souffleur.door import Door
 from souffleur.errors import (
     AnswerError,
     InputError,
@@ -110,6 +111,7 @@ class Souffleur:
         self.seconds_left = self._service.seconds_left
         """Returns the seconds left to close, counted from the first call."""
         self._mirrors = self._make_mirrors()
+        self._door = Door(self, settings)
 
     @classmethod
     def open(
@@ -776,6 +778,7 @@ class Souffleur:
             await self._service.start()
             if self._mirrors:
                 self._mirrors.start()
+            self._door.open()
         except BaseException:
             await self._service.break_off()
             raise
@@ -786,6 +789,7 @@ class Souffleur:
         Work that is left waits for the next start. A part that fails keeps no other part open.
         Raises StoreError if turns held in memory are lost.
         """
+        await self._door.close()
         if self._mirrors:
             await self._mirrors.stop()
         await self._service.close()

@@ -91,7 +91,7 @@ async def _serve(settings: "Settings", host: str, port: int, schedule: bool) -> 
         from souffleur.server.app import make_whole_app
         from souffleur.server.judge import judged_by, list_models
         from souffleur.server.listening import address, bind, listening
-        from souffleur.server.serving import check_exposure, owned
+        from souffleur.server.serving import check_exposure
     except ModuleNotFoundError as error:
         raise _missing(error) from None
     tokens = _tokens()
@@ -104,7 +104,7 @@ async def _serve(settings: "Settings", host: str, port: int, schedule: bool) -> 
         async with open_memory(settings, schedule=schedule) as memory:
             app = make_whole_app(memory, settings, tokens=tokens)
             drain, ending = memory.seconds_left, app.state.stopping
-            async with owned(memory), listening(app, at, drain=drain, stopping=ending):
+            async with listening(app, at, drain=drain, stopping=ending):
                 where = address(host, at.getsockname()[1])
                 spare_what_lasts()
                 who = "with a token" if tokens.is_there else "from this machine, without a token"

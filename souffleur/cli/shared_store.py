@@ -60,20 +60,9 @@ class SharedStore(AsyncMethods):
             if owner:
                 return owner
             try:
-                memory = await self._leaving.enter_async_context(open_memory(self._settings))
+                return await self._leaving.enter_async_context(open_memory(self._settings))
             except StoreBusyError:
                 if not left:
                     raise
                 await asyncio.sleep(PAUSE)
-            else:
-                await self._serve(memory)
-                return memory
         raise AssertionError("the last try returns or raises")
-
-    async def _serve(self, memory: Souffleur) -> None:
-        """Let other commands work through this process, if the extra `serve` is installed."""
-        try:
-            from souffleur.server.serving import owned
-        except ModuleNotFoundError:  # the extra `serve` is missing
-            return
-        await self._leaving.enter_async_context(owned(memory))

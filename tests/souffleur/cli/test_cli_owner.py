@@ -1,5 +1,6 @@
 """Local commands while `souffleur serve` has the store: they work through it."""
 
+import asyncio
 import os
 import socket
 import stat
@@ -13,7 +14,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from souffleur.api import Souffleur
-from souffleur.server.serving import owned, owner_socket
+from souffleur.door import Door, bound
 from souffleur.settings import Settings
 from tests.command import Run, data, on_disk
 from tests.faults.child import running
@@ -186,22 +187,36 @@ def test_a_socket_of_a_dead_owner(run: Run, tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(str(store / "owner.sock"))
     assert data(run, "list") == []
-    with owner_socket(store / "owner.sock") as at:
-        assert at is not None
-    assert not (store / "owner.sock").exists()
+    replaced = bound(store / "owner.sock")
+    assert replaced
+    replaced.close()
     deep = tmp_path / ("x" * 100)
     deep.mkdir()
-    with owner_socket(deep / "owner.sock") as at:
-        assert at is None
+    assert bound(deep / "owner.sock") is None
 
 
 async def test_a_store_on_a_server_needs_no_socket(tmp_path: Path) -> None:
     """Commands open it themselves."""
     chosen = Settings(path=tmp_path, embedder="hash:64")
     async with Souffleur.open(chosen) as memory:
-        memory.settings = chosen.model_copy(update={"qdrant_url": "http://127.0.0.1:9"})
-        async with owned(memory):
-            assert not (tmp_path / "owner.sock").exists()
-        memory.settings = chosen
-        async with owned(memory):
-            assert (tmp_path / "owner.sock").exists()
+        assert (tmp_path / "owner.sock").exists()
+        (tmp_path / "owner.sock").unlink()
+        elsewhere = chosen.model_copy(update={"qdrant_url": "http://127.0.0.1:9"})
+        Door(memory, elsewhere).open()
+        assert not (tmp_path / "owner.sock").exists()
+    assert not (tmp_path / "owner.sock").exists()
+
+
+@on_disk
+async def test_a_host_can_be_looked_at(run: Run, tmp_path: Path) -> None:
+    """While a bot has the store, commands read and change what it remembers."""
+    chosen = Settings(path=tmp_path / "store", embedder="hash:64")
+    async with Souffleur.open(chosen) as memory:
+        await memory.remember("Me likes tea.", user_id="me")
+        found = await asyncio.to_thread(data, run, "list")
+        assert [one["content"] for one in found] == ["Me likes tea."]
+        code, out, _ = await asyncio.to_thread(run, "report")
+        assert (code, "me" in out) == (0, True)
+        await asyncio.to_thread(data, run, "remember", "Me sails.")
+        assert len(await memory.list(user_id="me")) == 2
+    assert len(await asyncio.to_thread(data, run, "list")) == 2

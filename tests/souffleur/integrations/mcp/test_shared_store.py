@@ -13,8 +13,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from souffleur.api import Souffleur
-from souffleur.cli.shared_store import PAUSE, SharedStore
-from souffleur.server.serving import owned
+from souffleur.cli.shared_store import SharedStore
 from souffleur.settings import Settings
 from tests.command import Run, data, on_disk
 from tests.place import in_folder
@@ -61,19 +60,11 @@ async def test_the_store_changes_hands(run: Run, tmp_path: Path) -> None:
     assert len(await asyncio.to_thread(data, run, "list")) == 3
 
 
-async def test_a_process_that_begins_to_serve(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Who finds the store in use waits until its process can be reached."""
+async def test_a_host_with_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who finds the store in use works through the process that has it."""
     settings = Settings(path=tmp_path, embedder="hash:64")
     monkeypatch.setenv("SOUFFLEUR_PATH", str(tmp_path))
     async with Souffleur.open(settings) as memory:
         await memory.remember("Me likes tea.", user_id="me")
-        other = SharedStore(settings)
-        starting = asyncio.create_task(other.__aenter__())
-        await asyncio.sleep(PAUSE / 2)
-        assert not starting.done()
-        async with owned(memory):
-            await starting
+        async with SharedStore(settings) as other:
             assert [one.content for one in await other.list(user_id="me")] == ["Me likes tea."]
-            await other.__aexit__()

@@ -2,9 +2,10 @@
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from souffleur.cli.command import Result, on_memory, printed
+from souffleur.cli.options import flag
 from souffleur.cli.report import print_health
 from souffleur.errors import EmbedderError, EndpointError
 
@@ -77,26 +78,31 @@ async def _store_findings(memory: "Memory") -> "list[Finding]":
 
 
 @printed
-def config() -> Result:
-    """Show the settings in force, and where each comes from; needs no store and no model."""
+def config(
+    all: Annotated[bool, flag("--all", "Show the settings that nobody set, too.")] = False,
+) -> Result:
+    """Show the settings that differ from the default; needs no store and no model."""
     from souffleur.settings import find_settings
 
     found = find_settings()
-    return Result(asdict(found), lambda: print("\n".join(_format_settings(found))))
+    return Result(asdict(found), lambda: print("\n".join(_format_settings(found, every=all))))
 
 
-def _format_settings(found: "SettingsInForce") -> list[str]:
-    """Return a line for each setting, and the remarks about all of them."""
+def _format_settings(found: "SettingsInForce", *, every: bool) -> list[str]:
+    """Return a line for each setting that is set (or every one), and the remarks about all."""
     from souffleur.settings import NO_MODEL
 
-    shown = [_shown(one.value) for one in found.settings]
-    wide = max(len(one.variable) for one in found.settings)
-    long = min(max(map(len, shown)), _USUAL_LENGTH)
+    listed = [one for one in found.settings if every or one.source != "default"]
+    shown = [_shown(one.value) for one in listed]
+    wide = max((len(one.variable) for one in listed), default=0)
+    long = min(max(map(len, shown), default=0), _USUAL_LENGTH)
     lines = [
         f"{one.variable:{wide}}  {value:{long}}  {one.source}"
-        for one, value in zip(found.settings, shown, strict=True)
+        for one, value in zip(listed, shown, strict=True)
     ]
-    lines += ["", "arguments of Souffleur.open() win over the environment; no .env file is read"]
+    usual = len(found.settings) - len(listed)
+    lines += ["", f"{usual} settings have their defaults: see --all"] if usual else [""]
+    lines += ["arguments of Souffleur.open() win over the environment; no .env file is read"]
     return [*lines, *([] if found.has_model else [NO_MODEL]), *found.unknown]
 
 

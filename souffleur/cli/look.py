@@ -1,6 +1,5 @@
 """Commands that show memories: list, search, show, history."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,13 +12,14 @@ from rich.text import Text
 from typer import Argument, Option
 
 from souffleur.cli.command import Result, listed, on_memory, printed
-from souffleur.cli.console import plain
+from souffleur.cli.console import console, plain
 from souffleur.cli.entries import list_entries
 from souffleur.cli.memory import everyone, find_memory_id, hint_at_others, inspect
 from souffleur.cli.options import ME, MemoryId, User, flag, kind_of, of_user
 from souffleur.cli.past import list_episodes
 from souffleur.cli.tables import marked, print_table, show as show_items
 from souffleur.errors import SettingsError
+from souffleur.knowledge.text.plain import single_line
 from souffleur.times import to_minute
 
 if TYPE_CHECKING:
@@ -152,9 +152,9 @@ async def show(memory: "Memory", id: MemoryId) -> Result:
     """Show one memory with everything known about it."""
     found, owner = await find_memory_id(memory, id)
     one = await memory.get(found, user_id=owner)
-    fields = {**plain(one), "effective": round(worth_now(memory).of(one), 4)}
-    zone = (await memory.cast()).zone(owner)
-    return Result(fields, lambda: _print_memory(one, fields, zone))
+    worth, zone = worth_now(memory), (await memory.cast()).zone(owner)
+    fields = {**plain(one), "effective": round(worth.of(one), 4)}
+    return Result(fields, lambda: _print_memory(one, worth, zone))
 
 
 @printed
@@ -206,14 +206,33 @@ def print_memories(
     show_items(worth.ranked(found), columns, empty="no memories")
 
 
-def _print_memory(one: "OneMemory", fields: dict[str, Any], zone: ZoneInfo) -> None:
+def _print_memory(one: "OneMemory", worth: Worth, zone: ZoneInfo) -> None:
+    """Print a memory as a card: what it says, why it is believed, and what becomes of it."""
+
+    def day(moment: datetime | None) -> str:
+        return f"{moment.astimezone(zone):%Y-%m-%d}" if moment else ""
+
+    until = day(one.valid_until)
+    rows = {
+        "id": one.id,
+        "user": one.user_id,
+        "is": f"{one.category}, {one.kind}, {one.state}",
+        "worth": f"{worth.of(one):.2f} now, {one.importance:.2f} on {day(one.anchor_at)}",
+        "used": f"{one.uses} times, last on {day(one.last_used_at)}" if one.uses else "not yet",
+        "told": f"{to_minute(one.created_at, zone)} ({zone.key})",
+        "true": f"since {day(one.valid_from)}" + (f", until {until}" if until else ""),
+        "over": day(one.expires_at),
+        "next": f"{one.due_for} on {day(one.due_at)}" if one.due_at else "",
+        "topics": ", ".join(one.topics),
+        "comes to mind": ", ".join(one.cues),
+        "replaced by": one.superseded_by or "",
+    }
+    quotes = [f'"{single_line(said.quote)}" ({said.speaker})' for said in one.evidence]
     table = Table("field", Column("value", overflow="fold"), show_header=False, box=None)
-    moments = {key: moment for key, moment in one if isinstance(moment, datetime)}
-    shown = {key: f"{to_minute(moment, zone)} ({zone.key})" for key, moment in moments.items()}
-    for key, value in {**fields, **shown}.items():
-        if value not in (None, [], {}, ""):
-            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            table.add_row(key, escape(text))
+    for name, value in (*rows.items(), *(("because of", quote) for quote in quotes)):
+        if value:
+            table.add_row(f"[dim]{name}[/]", escape(value))
+    console.print(f"[bold]{escape(one.content)}[/]", soft_wrap=True)
     print_table(table)
 
 

@@ -87,7 +87,7 @@ def _print_kept(quality: "Quality") -> None:
     _print_bars("by kind", quality.kinds)
     last = len(quality.importance) - 1
     names = [f"{index * BIN:.2f}" + ("+" if index == last else "") for index in range(last + 1)]
-    bins = dict(zip(names, quality.importance, strict=True)) if quality.active else {}
+    bins = {name: n for name, n in zip(names, quality.importance, strict=True) if n}
     _print_bars("by importance now, from …", bins)
     _print_bars("due within 7 days", quality.due_soon)
     _print_bars("overdue", quality.overdue)

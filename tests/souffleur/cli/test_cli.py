@@ -55,7 +55,9 @@ def test_tables_are_for_people(run: Run) -> None:
     id = data(run, "list", *ME)[0]["id"]
     assert id[:8] in listed
     assert "told to remember" in run("history", id[:8])[1]
-    assert "importance" in run("show", id[:8])[1]
+    card = run("show", id[:8])[1]
+    assert card.startswith("Ann likes green tea.\n")
+    assert "is     fact, fact, active" in card
     assert "Ann likes green tea." in run("search", "tea", *ME)[1]
     assert "no turn has failed" in run("list", "--failed")[1]
 

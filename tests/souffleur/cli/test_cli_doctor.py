@@ -76,7 +76,7 @@ def variables(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("variables")
 def test_each_setting_says_where_it_comes_from(run: Run, tmp_path: Path) -> None:
     """A line names the variable, its value and its source; no store is made for it."""
-    code, out, err = run("config")
+    code, out, err = run("config", "--all")
     lines = {words[0]: words[1:] for line in out.splitlines() if (words := line.split())}
     assert (code, err) == (0, "")
     assert lines["SOUFFLEUR_BASE_URL"] == ["http://localhost:1/v1", "environment"]
@@ -88,6 +88,9 @@ def test_each_setting_says_where_it_comes_from(run: Run, tmp_path: Path) -> None
     assert "no setting is SOUFFLEUR_WINDOWS: did you mean SOUFFLEUR_WINDOW?" in out
     assert KEPT_SECRET not in out
     assert not (tmp_path / "store").exists()
+    brief = run("config")[1]
+    assert "SOUFFLEUR_WINDOW" in brief
+    assert "SOUFFLEUR_SCHEDULE" not in brief
 
 
 @pytest.mark.usefixtures("variables")

@@ -66,6 +66,21 @@ def as_list(value: Any) -> Any:
     return value if isinstance(value, list | tuple) else [value]
 
 
+_NO_OP = "say that nothing may happen by leaving `expect` out: a turn without it allows no op"
+_WRITING = frozenset({Op.ADD, Op.UPDATE, Op.MERGE})
+"""The ops that write a new content."""
+_CHANGING = frozenset(Op) - {Op.ADD}
+"""The ops that have an old content."""
+
+
+def _ops(value: Any) -> Any:
+    """Return a list of ops; explains what a script says instead of SKIP."""
+    given = as_list(value)
+    if "SKIP" in given:
+        raise ValueError(_NO_OP)
+    return given
+
+
 Pattern = Annotated[str, Field(min_length=1), AfterValidator(_compiles)]
 Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(as_list)]
 """A pattern, or a list of patterns."""
@@ -74,7 +89,7 @@ Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(as_list)]
 class Expectation(Frozen):
     """An op that must, may or must not happen, about a single atomic fact."""
 
-    op: Annotated[tuple[Op, ...], BeforeValidator(as_list), Field(min_length=1)]
+    op: Annotated[tuple[Op, ...], BeforeValidator(_ops), Field(min_length=1)]
     """Accepted ops; any of them meets the expectation."""
     pattern: Patterns = ()
     """Patterns that must all match the new content."""
@@ -90,6 +105,19 @@ class Expectation(Frozen):
     """Patterns of the old content that the new content must retain; counted with the details."""
     about: str = ""
     why: str = ""
+
+    @model_validator(mode="after")
+    def _has_effect(self) -> "Expectation":
+        """Refuse patterns that no op of this expectation could ever match."""
+        needed = {"of": _CHANGING, "keeps": _CHANGING & _WRITING, "details": _WRITING}
+        for name, ops in needed.items():
+            if getattr(self, name) and not ops & {*self.op}:
+                what = "has no old content" if name == "of" else "writes no content"
+                raise ValueError(
+                    f"`{name}` has no effect: {'/'.join(self.op)} {what}; use `pattern` for the "
+                    "new content"
+                )
+        return self
 
     @property
     def label(self) -> str:

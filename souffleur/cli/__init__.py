@@ -99,7 +99,7 @@ store = _group(
 evals = _group(
     "Play scripted dialogues, mark and compare what was remembered.",
     {
-        "Play": (measure.run, measure.record, replay.replay),
+        "Play": (measure.new, measure.run, measure.record, replay.replay),
         "Look": (measure.compare, measure.report),
     },
 )

@@ -1,4 +1,4 @@
-"""Commands of `souffleur eval`: run, record, compare, report."""
+"""Commands of `souffleur eval`: new, run, record, compare, report."""
 
 from collections.abc import Sequence
 from importlib.resources import files
@@ -65,6 +65,18 @@ def run(
     if brief and out:
         out.write_text(result.to_text(result.brief(saved)), encoding="utf-8")
     return _written(saved, None if brief else out, html)
+
+
+def new(
+    path: Annotated[Path, Argument(help="The file to write, such as mine/first.yaml.")],
+) -> None:
+    """Write a commented script to begin with: docs/evals.md."""
+    if path.exists():
+        raise SettingsError(f"{path} is there already: name another file")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    template = files("souffleur.evals") / "templates" / "script.yaml"
+    path.write_text(template.read_text("utf-8").replace("THIS_FOLDER", str(path.parent)), "utf-8")
+    typer.echo(f"{path} is written: change it, then `souffleur eval record` asks your model")
 
 
 @printed

@@ -8,6 +8,7 @@ import pytest
 
 from souffleur.cli.measure import _in_repository
 from souffleur.errors import SettingsError
+from souffleur.evals.script import read_script
 from tests.command import Run
 from tests.stub import Body, Stub, fail, say
 
@@ -54,6 +55,17 @@ def endpoint(monkeypatch: pytest.MonkeyPatch, stub: Callable[..., Stub]) -> Stub
     serving = stub(say(judge))
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", serving.base_url)
     return serving
+
+
+def test_a_new_script_can_be_read(run: Run, tmp_path: Path) -> None:
+    """It says how to play it, it is a whole script, and what is there is never overwritten."""
+    path = tmp_path / "mine" / "first.yaml"
+    code, out, _ = run("eval", "new", str(path))
+    assert (code, str(path) in out) == (0, True)
+    assert f"--dialogues {path.parent}" in path.read_text("utf-8")
+    assert read_script(path).sessions
+    code, _, err = run("eval", "new", str(path))
+    assert (code, "is there already" in err) == (2, True)
 
 
 def test_what_was_recorded_is_run_without_a_model(

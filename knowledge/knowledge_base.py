@@ -37,7 +37,7 @@ from souffleur.knowledge.search.query import (
     ranking_key,
     turns_filter,
 )
-from souffleur.knowledge.search.turns import search_turns
+from souffleur.knowledge.search.turns import read_around, search_turns
 from souffleur.knowledge.store.codecs import (
     fingerprint,
     masked_reader,
@@ -262,6 +262,17 @@ class KnowledgeBase:
         raw = replace(query, raw_since=self._raw_since(query.now))
         found += await search_turns(self.journal.collection, self.embedder, raw, self.withheld)
         return sorted(found, key=ranking_key)[: query.limit]
+
+    async def turns_around(
+        self, query: Query, turns: Sequence[Turn], *, before: int, after: int
+    ) -> list[Turn]:
+        """Return these turns and those up to `before` and `after` places from them, unordered.
+
+        The query's text and time are ignored.
+        """
+        raw = replace(query, raw_since=self._raw_since(query.now), since=None, until=None)
+        steps = range(-before, after + 1)
+        return await read_around(self.journal.collection, raw, turns, steps, self.withheld)
 
     async def turns_and_episodes_between(self, query: Query) -> list[Memory | Turn]:
         """Return the episodes and raw turns between `since` and `until`, oldest first.

@@ -36,6 +36,7 @@ from souffleur.knowledge.store.engine.collection import (
 )
 from souffleur.knowledge.store.labels import has
 from souffleur.knowledge.store.reading import read_each
+from souffleur.knowledge.turn import Turn
 
 if TYPE_CHECKING:
     from souffleur.knowledge.search.embedder import Embedder
@@ -127,6 +128,50 @@ async def search_turns(
         for score, one in best
         if one.point.id in turns
     ]
+
+
+async def read_around(
+    collection: Collection,
+    query: Query,
+    turns: Iterable[Turn],
+    steps: range,
+    withheld: AbstractSet[Group] = NEVER_KEPT,
+) -> list[Turn]:
+    """Return the turns at `steps` from these turns in their sessions, `withheld` data masked."""
+    allowed, wanted = turns_filter(query), defaultdict[tuple[str, str], set[int]](set)
+    for turn in turns:
+        if turn.place:
+            places = (turn.place + step for step in steps)
+            wanted[turn.agent_id, turn.session_id].update(places)
+    reads = [
+        collection.scroll(_of_talk(allowed, *talk, run), limit=len(run))
+        for talk, places in wanted.items()
+        for run in _runs(places)
+    ]
+    points = [point for page, _ in await asyncio.gather(*reads) for point in page]
+    return list(read_each(points, masked_reader(withheld)))
+
+
+def _of_talk(allowed: Filter, agent_id: str, session_id: str, places: range) -> Filter:
+    here = (has("agent_id", agent_id), has("session_id", session_id))
+    return Filter(
+        (*allowed.must, *here, Between("place", places.start, places.stop)), allowed.must_not
+    )
+
+
+def _runs(places: Iterable[int]) -> list[range]:
+    """Return places as runs without a gap.
+
+    >>> _runs({3, 1, 2, 7})
+    [range(1, 4), range(7, 8)]
+    """
+    runs: list[range] = []
+    for place in sorted(places):
+        if runs and place == runs[-1].stop:
+            runs[-1] = range(runs[-1].start, place + 1)
+        else:
+            runs.append(range(place, place + 1))
+    return runs
 
 
 def _named_period(query: Query) -> Period | None:

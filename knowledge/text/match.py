@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Set
 from itertools import chain, islice, takewhile
 from math import inf
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from souffleur.knowledge.search.words import is_spaced, split, terms
 from souffleur.knowledge.text.han_variants import to_simplified
@@ -285,20 +285,35 @@ def _in_order(part: list[str], whole: list[str]) -> bool:
     return all(word in rest for word in part)
 
 
-def says_again(new: str, old: str) -> bool:
+class Statement(NamedTuple):
+    """What a text says, to be compared with other texts."""
+
+    words: frozenset[str]
+    """Its content words."""
+    numbers: frozenset[str]
+    denies: bool
+    """Whether it has a negation."""
+
+
+def statement(text: str) -> Statement:
+    """Return what a text says."""
+    folded = fold_style(text)
+    numbers = frozenset(NUMERAL.findall(folded))
+    return Statement(frozenset(_content_words(text)), numbers, bool(_DENIAL.search(folded)))
+
+
+def says_again(new: Statement, old: Statement) -> bool:
     """Return whether another text has all content words of a text, its negations and numbers.
 
-    >>> says_again("As I said, I love green tea!", "Ann likes green tea.")
+    >>> old = statement("Ann likes green tea.")
+    >>> says_again(statement("As I said, I love green tea!"), old)
     True
-    >>> says_again("I never drink tea", "Ann drinks tea."), says_again("两只猫", "三只猫")
+    >>> says_again(statement("I never like tea"), old), says_again(statement("2 green teas"), old)
     (False, False)
     """
-    words = set(_content_words(new)) - _FILLERS
-    if not words or not words <= set(_content_words(old)):
-        return False
-    counted = (set(NUMERAL.findall(fold_style(text))) for text in (new, old))
-    denies = (bool(_DENIAL.search(fold_style(text))) for text in (new, old))
-    return next(counted) <= next(counted) and next(denies) == next(denies)
+    words = new.words - _FILLERS
+    same = bool(words) and words <= old.words
+    return same and new.numbers <= old.numbers and new.denies == old.denies
 
 
 def says_opposite(new: str, old: str, names: Iterable[str] = ()) -> bool:

@@ -9,24 +9,39 @@ from typing import TYPE_CHECKING
 from souffleur.agents.thought import Thought
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.search.periods import Period, find_period
-from souffleur.knowledge.search.query import EVERYWHERE, INSTANT, Found, Query, Scope
-from souffleur.knowledge.search.questions import asks_about_past, is_question
+from souffleur.knowledge.search.query import (
+    EVERYWHERE,
+    INSTANT,
+    Found,
+    Query,
+    Scope,
+    ranking_key,
+)
+from souffleur.knowledge.search.questions import (
+    asks_about_past,
+    asks_for_all,
+    asks_for_reply,
+    is_question,
+)
 from souffleur.knowledge.session import WindowRule
-from souffleur.knowledge.text.match import says_again
+from souffleur.knowledge.text.match import says_again, statement
 from souffleur.knowledge.turn import Turn
 from souffleur.recall.finder import Asked, Finder
+from souffleur.recall.raw_lines import with_neighbours
 from souffleur.settings import Settings
 
 if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
 
 
-RAW_GATE = 0.3
-"""Minimum score of a turn for a question about the past; its score includes the turns around it."""
-ANSWER_GATE = 0.35
-"""The same for any other question."""
-KNOWN_GATE = 0.75
-"""Minimum relevance of a memory's own words, so that a question needs no raw turns."""
+MAX_TURNS = 30
+"""Maximum raw turns that a question brings, without those beside them."""
+MAX_OTHERS = 10
+"""Maximum episodes, and maximum memories that are over."""
+BEST_GATE = 0.35
+"""Minimum score of the best turn; its score includes the turns around it."""
+TURN_GATE = 0.2
+"""Minimum score of the other turns."""
 SAID_LATER_GATE = 0.5
 """Minimum relevance of a later turn to the turn that it may correct."""
 MAX_REPEATING = 200
@@ -34,8 +49,6 @@ MAX_REPEATING = 200
 MAX_SAID_LATER = 2
 """Maximum later turns on the subject of the nearest turn."""
 RAW = (Scope.TURNS,)
-MAX_PAST_HITS = 10
-"""Maximum episodes, and maximum raw turns, for a question; `WhisperBudget.past` may hold fewer."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +75,15 @@ class Past:
         return self.since <= moment < self.until
 
 
+def looks_back(text: str, known: Sequence[Found]) -> bool:
+    """Return whether a message wants what was said: about the past, or everything of a kind.
+
+    A question about now wants it only if no memory bears on it: what was said may be over by now.
+    """
+    told = any(hit.relevant and hit.scope is Scope.MEMORIES for hit in known)
+    return asks_about_past(text) or asks_for_all(text) or (is_question(text) and not told)
+
+
 async def recall_past(
     finder: Finder,
     settings: Settings,
@@ -69,34 +91,34 @@ async def recall_past(
     before: Sequence[Turn],
     known: Sequence[Found],
 ) -> list[Found]:
-    """Return episodes and turns for a question about the past, or turns for another question.
+    """Return episodes, raw turns and memories that are over, if a message looks back.
 
-    `known` are the memories found: if they answer the other question, it needs no turns.
+    `before` are the turns that the host still has in its context, `known` the memories found.
     """
-    held = {turn.id for turn in before}
-    if asks_about_past(asked.text):
-        brought = await recollect(finder, settings.window_rule, asked)
-        return [hit for hit in brought.found if hit.item.id not in held or brought.includes(hit.at)]
-    if not is_question(asked.text) or any(map(_answers, known)):
+    if not looks_back(asked.text, known):
         return []
-    query = _query(asked, MAX_PAST_HITS)
-    hits = await finder.search(replace(query, scope=RAW))
-    near = [hit for hit in hits if hit.score >= ANSWER_GATE and hit.item.id not in held]
-    return [*near, *await _said_later(finder, query, near)]
+    past = await recollect(finder, settings.window_rule, asked)
+    held = {turn.id for turn in before}
+    fresh = [hit for hit in past.found if hit.item.id not in held or past.includes(hit.at)]
+    replies, query = asks_for_reply(asked.text), _query(asked, MAX_TURNS)
+    lines = await with_neighbours(finder.knowledge, query, fresh, replies=replies)
+    shown = [hit for hit in lines if hit.item.id not in held or past.includes(hit.at)]
+    return without_repetitions(shown)
 
 
-def without_repetitions(hits: Sequence[Found], told: Iterable[str]) -> list[Found]:
+def without_repetitions(hits: Sequence[Found], told: Iterable[str] = ()) -> list[Found]:
     """Return the hits without short turns that repeat a memory or an earlier hit.
 
     A question stays, as its reply may contain more.
     """
-    kept, said = list[Found](), list(told)
+    kept, said = list[Found](), list(map(statement, told))
     for hit in hits:
         turn = hit.item
         if isinstance(turn, Turn) and 0 < len(turn.user) <= MAX_REPEATING:
-            if not is_question(turn.user) and any(says_again(turn.user, one) for one in said):
+            new = statement(turn.user)
+            if not is_question(turn.user) and any(says_again(new, one) for one in said):
                 continue
-            said.append(turn.user)
+            said.append(new)
         kept.append(hit)
     return kept
 
@@ -106,25 +128,18 @@ def _query(asked: Asked, limit: int) -> Query:
     return Query(asked.user_id, asked.text, asked.now, sphere=asked.sphere, limit=limit, zone=zone)
 
 
-def _answers(hit: Found) -> bool:
-    """Return whether a memory answers a question: its words must match, not only cues and names."""
-    return hit.relevance >= KNOWN_GATE and hit.by_itself >= KNOWN_GATE
+def _near(hits: Sequence[Found]) -> list[Found]:
+    """Return the turns near enough, if the best of them is clearly meant."""
+    meant = any(hit.score >= BEST_GATE for hit in hits)
+    return [hit for hit in hits if meant and hit.score >= TURN_GATE]
 
 
-def _near(hit: Found) -> bool:
-    return hit.score >= RAW_GATE if isinstance(hit.item, Turn) else hit.relevant
-
-
-async def recollect(
-    finder: Finder, rule: WindowRule, asked: Asked, *, limit: int = MAX_PAST_HITS
-) -> Past:
+async def recollect(finder: Finder, rule: WindowRule, asked: Asked) -> Past:
     """Return the talk of the time that a text names; without a time, the talk on its subject."""
     period = await asyncio.to_thread(find_period, asked.text, asked.now, asked.persona.zone)
-    query = _query(asked, limit)
+    query = _query(asked, MAX_TURNS)
     if period is None:
-        hits = await finder.search(replace(query, scope=(Scope.EPISODES, Scope.TURNS)))
-        found = [hit for hit in hits if _near(hit)]
-        return Past(None, None, None, (*found, *await _said_later(finder, query, found)))
+        return Past(None, None, None, tuple(await _on_subject(finder, query)))
     if not period.last:
         past = Past(period, period.start, period.end, ())
         return replace(past, found=tuple(await _told(finder, query, past)))
@@ -137,6 +152,24 @@ async def recollect(
     then = replace(query, text=asked.text.replace(period.phrase, " "))
     then = replace(then, since=past.since, until=past.until)
     return replace(past, found=tuple(await _told(finder, then, past)))
+
+
+async def _on_subject(finder: Finder, query: Query) -> list[Found]:
+    """Return what is over, episodes and turns on the subject of a question, the best first."""
+    hits, *others = await asyncio.gather(
+        finder.search(replace(query, scope=RAW)),
+        finder.search(replace(query, scope=(Scope.EPISODES,), over=None, limit=MAX_OTHERS)),
+        _over(finder, query),
+    )
+    turns = _near(hits)
+    found = [*turns, *(hit for some in others for hit in some if hit.relevant)]
+    return [*sorted(found, key=ranking_key), *await _said_later(finder, query, turns)]
+
+
+async def _over(finder: Finder, query: Query) -> list[Found]:
+    """Return memories on the subject that are over."""
+    over = replace(query, over=True, limit=MAX_OTHERS, since=None, until=None)
+    return [hit for hit in await finder.search(over) if hit.relevant]
 
 
 async def _said_later(finder: Finder, query: Query, found: Sequence[Found]) -> list[Found]:
@@ -158,21 +191,22 @@ async def _told(finder: Finder, query: Query, past: Past) -> list[Found]:
     The turns may be of any time, as events are often told some days later. If the period has no
     episode and no turn on the subject, all its turns are returned as well.
     """
-    then = replace(query, since=past.since, until=past.until)
-    told, hits = await asyncio.gather(
+    then = replace(query, since=past.since, until=past.until, over=None)
+    told, hits, over = await asyncio.gather(
         finder.knowledge.turns_and_episodes_between(then),
         finder.search(replace(query, scope=RAW)),
+        _over(finder, query),
     )
     episodes = [Found(item, 1.0, 1.0, 0.0) for item in told if isinstance(item, Memory)]
-    turns = [hit for hit in hits if _near(hit)]
+    turns = _near(hits)
     if episodes or any(past.includes(hit.at) for hit in turns):
-        return [*episodes, *turns]
+        return [*episodes, *over, *turns]
     known = {hit.item.id for hit in turns}
     whole = [Found(item, 1.0, 1.0, 0.0) for item in told if item.id not in known]
     if not whole:  # episodes and turns are no longer kept: take the memories learnt then
         hits = await finder.search(replace(then, scope=(Scope.MEMORIES,)))
         whole = hits or await finder.knowledge.memories_learned_between(then)
-    return [*turns, *whole]
+    return [*over, *turns, *whole]
 
 
 async def look_everywhere(
@@ -180,10 +214,9 @@ async def look_everywhere(
 ) -> Past:
     """Return the result of `recollect`; if a text names no time, search memories as well."""
     finder = Finder(knowledge)
-    past = await recollect(finder, rule, asked, limit=limit)
+    past = await recollect(finder, rule, asked)
     if past.period is None:
-        query = Query(asked.user_id, asked.text, asked.now, sphere=asked.sphere)
-        query = replace(query, limit=limit, scope=EVERYWHERE)
+        query = replace(_query(asked, limit), scope=EVERYWHERE)
         hits = await finder.search(query)
         past = replace(past, found=tuple(hit for hit in hits if hit.relevant))
-    return replace(past, error="; ".join(finder.errors))
+    return replace(past, found=past.found[:limit], error="; ".join(finder.errors))

@@ -213,8 +213,8 @@ def test_a_run_reaches_every_due_memory() -> None:
         ]
         await hold(base, plans)
         report = await run_decay(base, RunOptions(NOW + days(1)))
-        assert report.count("FORGET") == 300
-        assert {one.state for one in await everything(base)} == {MemoryState.FORGOTTEN}
+        assert report.count("ARCHIVE") == 300
+        assert {one.state for one in await everything(base)} == {MemoryState.ARCHIVED}
 
     with tempfile.TemporaryDirectory() as folder:
         over(folder, work)

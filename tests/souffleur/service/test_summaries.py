@@ -389,7 +389,7 @@ async def test_what_is_forgotten_while_it_is_told_is_told_anew(tmp_path: Path) -
 
 
 async def test_episodes_and_raw_turns_pass(tmp_path: Path) -> None:
-    """An episode decays from day 7 and expires on day 14; with `raw_days` a turn goes too."""
+    """An episode is for a fortnight, then for questions about the past; words are for `raw_days`."""
     from souffleur.knowledge.decay import effective
 
     async with staged(tmp_path, by_name(episode=TEA), raw_days=30) as stage:
@@ -401,17 +401,16 @@ async def test_episodes_and_raw_turns_pass(tmp_path: Path) -> None:
         worth = [round(effective(one, said + days(d), policy), 4) for d in (0, 7, 8, 10, 13)]
         assert worth == [1.0, 1.0, 0.8, 0.512, 0.2621]
 
-        async def recalled(age: float) -> tuple[bool, bool]:
+        async def recalled(age: float, text: str) -> tuple[bool, bool]:
             stage.clock.at = said + days(age)
-            whisper = await stage.memory.recall(
-                user_id="ann", session_id="s9", text="what did I say about sencha tea?"
-            )
+            whisper = await stage.memory.recall(user_id="ann", session_id="s9", text=text)
             return one.id in whisper.ids, bool(whisper.turn_ids)
 
-        assert await recalled(13.99) == (True, True)
-        assert await recalled(14) == (False, True)
-        assert await recalled(29.99) == (False, True)
-        assert await recalled(30.01) == (False, False)
+        question = "what did I say about sencha tea?"
+        assert await recalled(13.99, "sencha tea!") == (True, False)
+        assert await recalled(14, "sencha tea!") == (False, False)
+        assert await recalled(29.99, question) == (True, True)
+        assert await recalled(30.01, question) == (True, False)
         await stage.memory.flush()
         turns = await stage.knowledge.journal.turns()
         assert {(turn.user, turn.expunged) for turn in turns} == {("", True)}

@@ -65,13 +65,13 @@ def turned_away(folder: Path) -> tuple[int, str]:
 
 
 async def assert_gone_once(folder: Path, made: Sequence[Memory]) -> tuple[Watermark, Lease]:
-    """Each plan was forgotten by one entry; returns up to when decay is done, and who leads."""
+    """Each plan was archived by one entry; returns up to when decay is done, and who leads."""
     base = await open_base(folder, dimension=64)
     entries = await base.journal.entries()
     assert sorted(id for entry in entries for id in entry.memory_ids) == sorted(
         one.id for one in made
     )
-    assert {(entry.op, entry.refused) for entry in entries} == {("FORGET", None)}
+    assert {(entry.op, entry.refused) for entry in entries} == {("ARCHIVE", None)}
     stored = await base.list(None, states=tuple(MemoryState))
     assert [one.state for one in stored] == [MemoryState.FORGOTTEN] * len(made)
     mark = await watermarks.read(base.journal, JOB)

@@ -195,7 +195,7 @@ async def test_companion_asks_and_forgets_on_the_day(tmp_path: Path) -> None:
         # 30 + ln(0.5 / v) / ln 0.99, 30 + ln(0.2 / v) / ln 0.99 with ln 0.99 = -0.0100503:
         "skill low": [(64, "REVIEW"), (155, "FORGET")],  # 63.48, 154.65
         "skill medium": [(99, "REVIEW"), (191, "FORGET")],  # 98.97, 190.14
-        "an evening": [(14, "FORGET")],
+        "an evening": [(14, "ARCHIVE")],
     }
 
 

@@ -389,7 +389,7 @@ async def test_what_is_forgotten_while_it_is_told_is_told_anew(tmp_path: Path) -
 
 
 async def test_episodes_and_raw_turns_pass(tmp_path: Path) -> None:
-    """An episode is for a fortnight, then for questions about the past; words are for `raw_days`."""
+    """An episode is for a fortnight, then for questions about the past; words for `raw_days`."""
     from souffleur.knowledge.decay import effective
 
     async with staged(tmp_path, by_name(episode=TEA), raw_days=30) as stage:

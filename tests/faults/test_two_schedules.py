@@ -73,7 +73,7 @@ async def assert_gone_once(folder: Path, made: Sequence[Memory]) -> tuple[Waterm
     )
     assert {(entry.op, entry.refused) for entry in entries} == {("ARCHIVE", None)}
     stored = await base.list(None, states=tuple(MemoryState))
-    assert [one.state for one in stored] == [MemoryState.FORGOTTEN] * len(made)
+    assert [one.state for one in stored] == [MemoryState.ARCHIVED] * len(made)
     mark = await watermarks.read(base.journal, JOB)
     lease = await watermarks.read_lease(base.journal)
     await base.close()

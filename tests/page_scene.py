@@ -17,6 +17,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from souffleur.agents.model.chat import Request
 from souffleur.api import Souffleur
+from souffleur.errors import EndpointError
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.operation import Update
 from souffleur.knowledge.store.codecs import to_point
@@ -45,8 +46,9 @@ return Boolean(one);
 class Scene:
     """A store with Ann, Ben and Mia, served from a thread of its own."""
 
-    def __init__(self, folder: Path, *, many: int = 0) -> None:
+    def __init__(self, folder: Path, *, many: int = 0, empty: bool = False) -> None:
         self.many = many
+        self.empty = empty
         self.loop = asyncio.new_event_loop()
         self.folder = folder
         self.tokens = TokenFile(folder / "tokens.json")
@@ -55,6 +57,8 @@ class Scene:
         self.thread = Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
         self.done = asyncio.Event()
+        self.is_down = False
+        """Whether the model does not answer."""
         self.memory: Souffleur
         self.url = ""
 
@@ -63,11 +67,12 @@ class Scene:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
 
     def say(self, user_id: str, text: str) -> None:
-        """Have a user say something, and wait until it is judged."""
+        """Have a user say something, and wait until it is judged, unless the model is down."""
 
         async def said() -> None:
             self.memory.observe(user_id=user_id, session_id="s1", user=text, assistant="I see.")
-            await self.memory.flush()
+            if not self.is_down:
+                await self.memory.flush()
 
         self.call(said())
 
@@ -81,6 +86,10 @@ class Scene:
         asked = verdict(moved, user="Mei moved to Nara", at=self.memory.clock())
         self.call(self.memory.knowledge.apply(asked))
         self.say("ann", "I play the oboe")
+
+    def judge(self, request: Request) -> Answer:
+        """Answer as the judge, unless the model is down."""
+        return EndpointError("no connection", outage=True) if self.is_down else judged(request)
 
     @contextmanager
     def below(self, path: str) -> Iterator[str]:
@@ -104,10 +113,11 @@ class Scene:
     async def _serve(self, ready: asyncio.Event) -> None:
         chosen = Settings(path=self.folder / "store", embedder="hash:64")
         async with Souffleur.open(
-            chosen, chat=Scripted(by_name(monitor=judged, portrait=likeness))
+            chosen, chat=Scripted(by_name(monitor=self.judge, portrait=likeness))
         ) as memory:
             self.memory = memory
-            await fill(memory, self.many)
+            if not self.empty:
+                await fill(memory, self.many)
             async with served(memory, tokens=self.tokens.file, rate_limit=0) as self.url:
                 ready.set()
                 await self.done.wait()
@@ -131,9 +141,9 @@ def likeness(_: Request) -> Answer:
 
 
 @contextmanager
-def opened(folder: Path, *, many: int = 0) -> Iterator[Scene]:
+def opened(folder: Path, *, many: int = 0, empty: bool = False) -> Iterator[Scene]:
     """Yield a scene that is served."""
-    scene = Scene(folder, many=many)
+    scene = Scene(folder, many=many, empty=empty)
     scene.start()
     yield scene
     scene.stop()

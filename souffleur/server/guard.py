@@ -14,7 +14,7 @@ from souffleur.server.page.assets import FOLDER
 from souffleur.server.problems import TOO_LARGE, RequestError, answer
 from souffleur.server.tokens import TokenFile
 
-OPEN_PATHS = frozenset({"/", "/me", "/health"})
+OPEN_PATHS = frozenset({"/", "/me", "/health", "/ready"})
 """Paths that need no token; their answers have no user's data."""
 OPEN_FOLDER = f"{FOLDER}/"
 """The beginning of the paths of the page's files; they need no token either."""

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Header, Path, Query, Request
+from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import PlainTextResponse, StreamingResponse
 from pydantic import Field
 
@@ -33,7 +33,7 @@ from souffleur.server.access import (
 from souffleur.server.events import MemoryEvent, follow, latest_place, read_place
 from souffleur.server.paging import Cursor, Since, Until, learned, page_of
 from souffleur.server.problems import RequestError
-from souffleur.server.table import ARGUMENTS, Alive, Body, Counted, Id, Page, RunAnswer
+from souffleur.server.table import ARGUMENTS, Alive, Body, Counted, Id, Page, Ready, RunAnswer
 from souffleur.service.run import RunLimits, RunOptions, RunResult
 from souffleur.times import moment
 
@@ -70,6 +70,18 @@ class RetryBody(Body):
 async def alive() -> Alive:
     """Say that the server runs. Needs no token; the answer has no user's data."""
     return Alive()
+
+
+@router.get("/ready", tags=["store"], responses={503: {"model": Ready}})
+@router.head("/ready", include_in_schema=False)
+async def ready(memory: Memory, response: Response) -> Ready:
+    """Say whether turns can be judged, found and stored; the status is 503 if not.
+
+    Needs no token, reads no record and asks no endpoint. `/api/health` tells an admin what fails.
+    """
+    found = Ready(memory.has_model and not memory.error)
+    response.status_code = 200 if found.ready else 503
+    return found
 
 
 @router.get("/metrics", response_class=PlainTextResponse, tags=["store"])

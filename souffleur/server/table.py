@@ -104,6 +104,14 @@ class Alive:
     """Always `ok`."""
 
 
+@dataclass(frozen=True)
+class Ready:
+    """Whether the server can do its work; why not is told to admins alone."""
+
+    ready: bool
+    """Whether turns can be judged, found and stored just now."""
+
+
 ADMINS = frozenset({Role.ADMIN})
 OWNERS = ADMINS | {Role.USER}
 """Admins, and the user of the memories."""
@@ -280,11 +288,12 @@ INSPECTION = (
 )
 """Methods for commands on this machine; only the owner's socket serves them."""
 BY_HAND: Mapping[frozenset[Role], Sequence[str]] = {
-    TALKERS: ("alive", "cast", "list", "remember"),
+    TALKERS: ("alive", "cast", "list", "ready", "remember"),
     OWNERS: (
         *("events", "export", "import_file", "person"),
         # routes of the user's page
-        *("cards", "figures", "home", "me", "names", "questions", "turn", "turns", "why"),
+        *("cards", "figures", "home", "learning", "me", "names", "questions"),
+        *("turn", "turns", "why"),
         # routes of mem0's interface
         *("known_users", "ping"),
     ),

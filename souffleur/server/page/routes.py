@@ -21,6 +21,7 @@ from souffleur.server.page.home import (
     figures_of,
     home_of,
 )
+from souffleur.server.page.learning import Learning, learning_of
 from souffleur.server.page.said import Around, Said, Whispered, around, latest_said, whispered
 from souffleur.server.paging import Cursor, Since, Until, learned
 from souffleur.server.table import Body
@@ -51,6 +52,12 @@ async def me(memory: Memory, caller: Calling, user_id: UserId = None) -> Caller:
 async def home(memory: Memory, user_id: Owner) -> Home:
     """Show the first view of a user's page: portrait, core and latest memories, numbers."""
     return await home_of(memory, user_id)
+
+
+@router.get("/learning")
+async def learning(memory: Memory, user_id: Owner) -> Learning:
+    """Say whether the companion learns from a user's talk just now, and how many turns wait."""
+    return await learning_of(memory, user_id)
 
 
 async def _wanted(

@@ -103,6 +103,8 @@ async def test_a_token_holds_at_once_and_no_longer_when_revoked(
         assert (await http.get("/mounted/", headers=bearer(secret))).text == "in"
         assert (await http.get("/health")).json() == {"status": "ok"}
         assert (await http.head("/health")).status_code == 200
+        assert (await http.get("/ready")).json() == {"ready": False}  # it has no model
+        assert (await http.head("/ready")).status_code == 503
         (gone,) = beside.revoke(beside.tokens[0].digest[:8])
         assert gone.role is Role.ADMIN
         assert (await http.get(LIST, headers=bearer(secret))).status_code == 401

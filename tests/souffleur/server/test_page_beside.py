@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -171,6 +172,26 @@ def test_what_is_no_id_is_told_and_another_chosen(page: Page, scene: Scene) -> N
     page.see("nav")
 
 
+def test_the_page_opens_after_the_first_talk(page: Page, tmp_path: Path) -> None:
+    """Before it nobody is there; after it nobody is asked whose memories are meant."""
+    with opened(tmp_path, empty=True) as fresh:
+        first = Page(page.browser, fresh.url)
+        first.enter(fresh.tokens.make(Role.ADMIN, "", now=NOW), "label.field")
+        first.see("h1", "Nobody has talked yet")
+        fresh.say("me", "I play the oboe")
+        first.see(".cards", "Ann plays the oboe.")
+    page.browser.get(page.url)
+
+
+def test_an_admin_may_choose_anew(page: Page, scene: Scene) -> None:
+    """The menu has the name of the person, and leads back to the list of all."""
+    scene.call(scene.memory.introduce(user_id="ben", title="Benedict"))
+    page.enter(scene.tokens.make(Role.ADMIN, "", now=NOW), ".users")
+    page.press(".users button", "ben")
+    page.press(".who", "Benedict")
+    page.see(".users button", "ann")
+
+
 def test_that_all_was_erased_is_told_once(page: Page, scene: Scene) -> None:
     """Whoever signs in after it is not told that all of theirs is gone."""
     scene.call(scene.memory.remember("Cy has a cat.", user_id="cy"))
@@ -224,6 +245,26 @@ def test_what_was_erased_is_gone_from_another_tab(page: Page, scene: Scene) -> N
     page.browser.close()
     page.browser.switch_to.window(first)
     page.until(lambda: "Ann keeps goats." not in page.text)
+
+
+def test_that_nothing_can_be_learned_is_said(page: Page, scene: Scene) -> None:
+    """While the model does not answer, each view says so and how much waits; then it is gone."""
+    secret = scene.tokens.make(Role.USER, "gil", now=NOW)
+    scene.is_down = True
+    scene.say("gil", "I play the oboe")
+    scene.say("gil", "And sing")
+    page.until(lambda: scene.memory.error != "")
+    page.show(secret, "portrait")
+    since = page.see("#trouble").text
+    assert since.startswith("I cannot learn just now: the model does not answer (since ")
+    assert since.endswith("2 messages wait; none is lost.")
+    page.see(".narrative", "What you said is kept.")
+    page.go("memories")
+    page.see("main [role=status]", "What you said is kept.")
+    scene.is_down = False
+    scene.call(scene.memory.flush())
+    page.until(lambda: page.words() == ["Ann plays the oboe."])
+    page.until(lambda: page.see("#trouble").text == "")
 
 
 def test_why_the_page_cannot_begin_stays_on_it(page: Page, scene: Scene) -> None:

@@ -14,6 +14,7 @@ from souffleur.knowledge.store.codecs import to_point
 from souffleur.knowledge.store.runs import run_log
 from souffleur.server.page.cards import Tie, matching, names_in, names_of, ties_between
 from souffleur.server.page.home import asked, chosen_of, figures_of
+from souffleur.server.page.learning import Learning, learning_of
 from souffleur.settings import Settings
 from tests.build import NOW, days, memory as a_memory, verdict
 
@@ -87,6 +88,14 @@ async def test_what_is_due_comes_first(memory: Souffleur) -> None:
     assert [one.content for one in found.due] == ["Soon.", "Later."]
     assert sum(found.due_by_day) == 2
     assert sum(found.importance) == 2
+
+
+async def test_without_a_model_nothing_is_learned(memory: Souffleur) -> None:
+    """Where no model is configured that is said, with the turns of this user that wait."""
+    memory.observe(user_id="ida", session_id="s1", user="I ski.", assistant="I see.")
+    await memory.flush()
+    assert await learning_of(memory, "ida") == Learning("no_model", None, 1)
+    assert (await learning_of(memory, "fay")).waiting == 0
 
 
 async def test_questions_in_words(memory: Souffleur) -> None:

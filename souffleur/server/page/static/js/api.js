@@ -17,8 +17,8 @@ export function keep(changes) {
 }
 
 // Ends the session of a user. An admin, whose token is kept, then chooses a user again.
-export function leave({ token, erased } = {}) {
-  sessionStorage.setItem(KEY, JSON.stringify({ token, erased }));
+export function leave({ token, erased, choose } = {}) {
+  sessionStorage.setItem(KEY, JSON.stringify({ token, erased, choose }));
   location.hash = "";
   location.reload();
 }

@@ -2,6 +2,7 @@
 import { Refused, get, keep, leave, session } from "./api.js";
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
+import { look, watch } from "./learning.js";
 import { follow } from "./live.js";
 import { complain, wordsOf } from "./notice.js";
 import { show as portrait } from "./views/portrait.js";
@@ -48,22 +49,25 @@ function signIn(why) {
     }, token, h("button", {}, t("sign.go"))));
 }
 
+// Lets an admin choose a user, unless there is only one. Before the first talk, looks for one from time to time.
 async function chooseUser() {
   const users = await get("/users");
   const take = (user) => {
-    keep({ user });
+    keep({ user, choose: undefined });
     start();
   };
-  const named = h("input", { required: true, "aria-label": t("user") });
-  entrance(t("whose"), h("ul", { class: "users", role: "list" }, users.map((one) =>
+  if (users.length === 1 && !session.choose) return take(users[0].user_id);
+  const named = h("input", { required: true });
+  if (!users.length) setTimeout(() => named.isConnected && !named.value && chooseUser(), AGAIN);
+  entrance(t(users.length ? "whose" : "whose.none"), h("ul", { class: "users", role: "list" }, users.map((one) =>
     h("li", {}, h("button", { type: "button", onclick: () => take(one.user_id) }, h("b", { dir: "auto" }, one.user_id),
       h("span", { class: "soft" }, t("count.memories", { n: one.memories, count: one.memories })))))),
-  users.length ? "" : h("form", {
+  users.length ? "" : [h("p", { class: "soft" }, t("whose.none.about")), h("form", {
     onsubmit: (event) => {
       event.preventDefault();
       take(named.value);
     },
-  }, named, h("button", {}, t("sign.go"))));
+  }, h("label", { class: "field" }, h("span", {}, t("user")), named), h("button", {}, t("sign.go")))]);
 }
 
 function menu(current) {
@@ -74,8 +78,8 @@ function menu(current) {
     h("nav", { "aria-label": t("menu") }, [...(waiting || current === "asked" ? ["asked"] : []), ...VIEWS].map((one) =>
       h("a", { href: `#/${one}`, "aria-current": one === current ? "page" : null }, icon(one), h("span", {}, t(`view.${one}`)),
         one === "asked" && waiting > 0 && h("span", { class: "badge" }, String(waiting))))),
-    caller.role === "admin" ? h("button", { type: "button", class: "quiet who", onclick: () => leave(session) },
-      h("b", { dir: "auto" }, session.user), h("span", {}, t("leave.other"))) : "");
+    caller.role === "admin" ? h("button", { type: "button", class: "quiet who", onclick: () => leave({ ...session, choose: true }) },
+      h("b", { dir: "auto" }, home.title), h("span", {}, t("leave.other"))) : "");
 }
 
 // Keeps the keyboard focus during a change: in the same card, otherwise at the same position.
@@ -142,16 +146,16 @@ async function draw(moved) {
 
 async function start() {
   try {
-    const [who, first] = await Promise.all([get("/me"), get("/home").catch(() => null), speaking]);
-    caller = who;
+    [caller] = await Promise.all([get("/me"), speaking]);
     if (caller.role === "admin" && !session.user) return await chooseUser();
-    home = first ?? await get("/home");
+    [home] = await Promise.all([get("/home"), look()]);
     waiting = home.waiting;
     fresh = true;
     await draw(true);
     if (!start.followed) {
       start.followed = true;
       follow();
+      watch(() => refresh?.());
     }
   } catch (error) {
     await speaking;
@@ -174,6 +178,7 @@ addEventListener("changed", () => {
   clearTimeout(due);
   due = setTimeout(async () => {
     refresh?.();
+    look();
     const found = await get("/questions").catch(() => null);
     if (!found || found.length === waiting) return;
     waiting = found.length;

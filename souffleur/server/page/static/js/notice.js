@@ -1,4 +1,4 @@
-// Notices at the bottom of the page: the latest changes, and buttons for them.
+// The notice at the bottom of the page: the latest change, and buttons for it.
 import { button, h } from "./dom.js";
 import { has, spoken, t } from "./words.js";
 
@@ -16,16 +16,15 @@ export function notice(text, ...actions) {
     }, back || {}));
   }
   shown.append(button("×", close, { class: "quiet", "aria-label": t("close") }));
-  place.append(shown);
-  if (place.children.length > 3) place.firstChild.remove();
+  place.replaceChildren(shown);
   const leave = () => (shown.matches(":hover, :focus-within") ? setTimeout(leave, 1000) : close());
   setTimeout(leave, SECONDS * 1000);
 }
 
-// The usual keys for undo press the undo button of the latest notice.
+// The usual keys for undo press the undo button of the notice.
 document.addEventListener("keydown", (event) => {
   const undoing = (event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === "z";
-  const back = undoing && !event.target.closest("input:not([type=checkbox]), textarea") && [...place.querySelectorAll(".back")].at(-1);
+  const back = undoing && !event.target.closest("input:not([type=checkbox]), textarea") && place.querySelector(".back");
   if (!back) return;
   event.preventDefault();
   back.click();

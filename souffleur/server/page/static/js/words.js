@@ -35,6 +35,9 @@ export const date = (at) =>
   new Intl.DateTimeFormat(language, { dateStyle: "medium" }).format(new Date(at));
 export const minute = (at) =>
   new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(new Date(at));
+// The time of a day, with the date unless it is today.
+export const time = (at) => (new Date(at).toDateString() === new Date().toDateString()
+  ? new Intl.DateTimeFormat(language, { timeStyle: "short" }).format(new Date(at)) : minute(at));
 export const month = (at) =>
   new Intl.DateTimeFormat(language, { year: "numeric", month: "long" }).format(at);
 // Removes the time at the beginning of a talk's words, because the page shows it separately.

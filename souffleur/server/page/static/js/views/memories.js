@@ -2,6 +2,7 @@
 import { get, post } from "../api.js";
 import { cardOf } from "../card.js";
 import { button, h } from "../dom.js";
+import { isStuck } from "../learning.js";
 import { complain } from "../notice.js";
 import { number, t } from "../words.js";
 
@@ -120,7 +121,7 @@ class List {
 function told(total, all) {
   if (total) return [t("count.memories", { n: total, count: number(total) })];
   const narrowed = Object.keys(USUAL).some((name) => wanted[name] !== USUAL[name]);
-  return narrowed ? [t("memories.nothing"), " ", button(t("memories.all"), all)] : [t("memories.none")];
+  return narrowed ? [t("memories.nothing"), " ", button(t("memories.all"), all)] : [t(isStuck() ? "trouble.kept" : "memories.none")];
 }
 
 export async function show(main, { home, signal }) {

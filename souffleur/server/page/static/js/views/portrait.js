@@ -2,6 +2,7 @@
 import { get, patch, post } from "../api.js";
 import { cardOf } from "../card.js";
 import { button, h, twice } from "../dom.js";
+import { isStuck } from "../learning.js";
 import { complain } from "../notice.js";
 import { ago, date, number, t } from "../words.js";
 
@@ -20,7 +21,7 @@ function narrative(home, caller, again, total) {
   const portrait = home.portrait;
   const paragraphs = portrait
     ? portrait.content.split("\n\n").map((one) => h("p", { dir: "auto" }, one))
-    : h("p", { class: "soft" }, t(total ? "portrait.none" : "portrait.hello"));
+    : h("p", { class: "soft" }, t(total ? "portrait.none" : isStuck() ? "trouble.kept" : "portrait.hello"));
   const act = (pressed) => write(again, pressed);
   return h("section", { class: "narrative" }, paragraphs,
     h("p", { class: "soft small" }, portrait && t("portrait.at", { when: ago(portrait.created_at) }),

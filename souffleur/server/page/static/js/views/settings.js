@@ -101,6 +101,6 @@ export async function show(main, { caller }) {
     part("files", files(home)),
     part("view.topic", h("p", { class: "soft" }, t("topic.about")), h("a", { class: "button", href: "#/topic" }, t("topic.choose"))),
     part("erase", erasure(home)),
-    h("div", { class: "buttons" }, caller.role === "admin" && button(t("leave.other"), () => leave(session)),
+    h("div", { class: "buttons" }, caller.role === "admin" && button(t("leave.other"), () => leave({ ...session, choose: true })),
       session.token && button(t("leave"), () => leave())));
 }

@@ -1,0 +1,32 @@
+"""Whether the companion learns from a user's talk just now; if not, why, and what waits."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from souffleur.api import Souffleur
+from souffleur.knowledge.identity import user_conditions
+from souffleur.knowledge.store.engine.collection import Filter, Is
+from souffleur.knowledge.turn import TurnState
+
+
+@dataclass(frozen=True)
+class Learning:
+    """Whether turns of a user can be judged just now."""
+
+    trouble: Literal["", "no_model", "no_answer"]
+    """Why they cannot: no model is configured, or it does not answer. Empty if they can."""
+    since: datetime | None
+    """Since when the model does not answer; `None` if it answers, or there is none."""
+    waiting: int
+    """The number of the user's turns that wait to be judged."""
+
+
+async def learning_of(memory: Souffleur, user_id: str) -> Learning:
+    """Return whether a user's turns can be judged just now."""
+    turns = Filter((Is("type", "turn"), Is("state", TurnState.PENDING), *user_conditions(user_id)))
+    waiting = await memory.knowledge.journal.collection.count(turns)
+    outage = memory.parts.endpoints.judging.outage
+    if not memory.has_model:
+        return Learning("no_model", None, waiting)
+    return Learning("no_answer" if outage else "", outage.since if outage else None, waiting)

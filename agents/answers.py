@@ -237,6 +237,7 @@ quote: the exact words it rests on
 reason: why
 kind: preference
 importance: low, medium or high
+topic: one of the topics so far, or a new one
 entities: names, separated by commas
 since: 2026-01-31
 until: 2026-12-31"""
@@ -250,12 +251,14 @@ _FIELDS: dict[str, dict[str, Any]] = {
     "ADD": {
         **dict.fromkeys(("reason", "quote", "content"), ""),
         **_SUBJECT,
+        "topic": None,
         "entities": [],
         "since": None,
         "until": None,
     },
     "UPDATE": {
         **dict.fromkeys(("id", "reason", "quote", "content"), ""),
+        "topic": None,
         "entities": [],
         "since": None,
         "until": None,

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, BeforeValidator
 
 from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.people import check_name
 from souffleur.knowledge.privacy.groups import EVERYTHING
 from souffleur.knowledge.privacy.secrets import find_secret
 from souffleur.knowledge.text.plain import is_blank, single_line
@@ -35,6 +36,8 @@ MAX_NAMES = 20
 MAX_CUE_LENGTH = 80
 """Maximum characters of a cue; longer cues are dropped."""
 MAX_CUES = 5
+MAX_TOPIC_LENGTH = 40
+"""Maximum characters of a memory's topic; a longer topic is dropped."""
 MAX_ECHO_LENGTH = 2000
 """Maximum characters that are kept of an answer that was too long to be read."""
 YEARS = range(1900, 2200)
@@ -114,6 +117,25 @@ def _cues(cues: list[str]) -> list[str]:
     return [cue for cue in fit if find_secret(cue, EVERYTHING) is None][:MAX_CUES]
 
 
+def _topic(topic: str | None) -> str | None:
+    plain = single_line(topic or "")
+    unusable = is_blank(plain) or len(plain) > MAX_TOPIC_LENGTH or plain.casefold() in _NULLS
+    return None if unusable else plain
+
+
+def _address(name: str | None) -> str | None:
+    """Return a name that can be used in a sentence; `None` for any other text.
+
+    >>> _address(" Lin "), _address("two\nlines"), _address("null")
+    ('Lin', None, None)
+    """
+    try:
+        called = check_name(name or "")
+    except ValueError:
+        return None
+    return None if called.casefold() in _NULLS or find_secret(called, EVERYTHING) else called
+
+
 def _handle(value: Any) -> Any:
     """Return the handle, on one line; `[m3]`, `M3` and `m3*` all mean m3."""
     if not isinstance(value, str):
@@ -182,6 +204,10 @@ Names = Annotated[Many[str], AfterValidator(_names)]
 Cues = Annotated[Many[str], AfterValidator(_cues)]
 """Situations in which a memory should come to mind. Unusable cues and cues with a secret are
 left out, as cues are no reason to refuse a memory."""
+Topic = Annotated[str | None, AfterValidator(_topic)]
+"""The part of a person's life that a memory belongs to; `None` if it is not told or unusable."""
+Address = Annotated[str | None, AfterValidator(_address)]
+"""The name by which the user asks to be called; `None` if it is not told or unusable."""
 Handle = Annotated[str, BeforeValidator(_handle)]
 """The handle of a memory that was shown."""
 Since = Annotated[str | None, AfterValidator(_since)]

@@ -1,18 +1,25 @@
 """KnowledgeMonitor: judges after each turn which memories change, and changes them.
 
 The agent is one task (see `task`). An answer is sent back once if it is unusable, or if its content
-is nearly known, was not said, or is too long.
+is nearly known, touches what was not shown, was not said, or is too long.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
-from souffleur.agents.brief import clock, list_known, list_pairs, talk, turns_to_judge
+from souffleur.agents.brief import (
+    NONE,
+    clock,
+    list_known,
+    list_pairs,
+    talk,
+    turns_to_judge,
+)
 from souffleur.agents.fields import by_handle
+from souffleur.agents.known import known_around, unseen
 from souffleur.agents.task import Brief, Context, Task, ask_task
 from souffleur.agents.verdict import (
     MarkedAnswer,
@@ -23,9 +30,8 @@ from souffleur.agents.verdict import (
 )
 from souffleur.knowledge.check import MAX_OPS, MENDABLE, CheckContext, named_ids, refuse
 from souffleur.knowledge.grounding import Grounds
-from souffleur.knowledge.identity import knows
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Kind, Memory
+from souffleur.knowledge.memory import Memory, Speaker
 from souffleur.knowledge.operation import (
     Actor,
     ActorKind,
@@ -35,25 +41,24 @@ from souffleur.knowledge.operation import (
     Update as Replace,
     Verdict,
 )
-from souffleur.knowledge.search.query import Query
+from souffleur.knowledge.privacy.hidden_words import conceal
 from souffleur.knowledge.search.words import split
 from souffleur.knowledge.session import talk_began
+from souffleur.knowledge.text.match import find_quote
 from souffleur.knowledge.turn import Turn, verdict_id
 from souffleur.prompts import render
 
-MOST_SHOWN = 24
-"""Maximum known memories in a prompt: whispered, related, then any that a change could outdate."""
 EARLIER_SHOWN = 6
 """Maximum messages before the turns that a prompt shows for reference."""
 MANY_TURNS = 10
 """Number of turns in a call from which the prompt says that the limit of ops is per turn."""
 MOST_LIKELY = 3
 """Maximum memories that a judge may name as needed next."""
+MOST_SESSIONS = 1000
+"""Maximum sessions whose hidden words are remembered; the oldest are dropped."""
 LONG = 100
 """Maximum words of a content (characters in scripts without spaces) before it is sent back once.
 Otherwise a memory to which every turn adds a detail grows without end."""
-PASSING_KINDS = frozenset({Kind.MOMENT, Kind.PROMISE, Kind.CONTEXT, Kind.EXPERIENCE})
-"""Kinds about past events: a move makes the old address wrong, not the farewell party."""
 
 
 @dataclass(frozen=True)
@@ -74,12 +79,19 @@ class Exchange:
     """The messages before the turns, as far as the window holds them."""
     shown: list[Memory]
     """Known memories, in the order of their handles m1, m2, …"""
+    topics: tuple[str, ...]
+    """Topics of the user's memories, the most used first."""
     brief: Brief
 
     @property
     def said(self) -> list[Said]:
         """The messages to judge."""
         return [said for turn in self.turns for said in turn.said()]
+
+    @property
+    def whispered(self) -> set[str]:
+        """The ids of the memories that the companion was reminded of."""
+        return {id for turn in self.turns for id in turn.injected}
 
     @property
     def began(self) -> datetime:
@@ -92,6 +104,7 @@ class KnowledgeMonitor:
 
     def __init__(self, context: Context) -> None:
         self.context = context
+        self._hidden: dict[tuple[str, str, str], tuple[str, ...]] = {}
 
     async def run(self, turns: Sequence[Turn], earlier: Sequence[Said] = ()) -> Judged:
         """Judge consecutive turns of one session in one call, and apply the verdict.
@@ -101,7 +114,8 @@ class KnowledgeMonitor:
         context, knowledge = self.context, self.context.knowledge
         spoken = "\n".join(turn.user or turn.assistant for turn in turns)
         brief = await context.brief("monitor", turns[0].user_id, turns[0].agent_id, spoken)
-        exchange = Exchange(turns, earlier, await _known(knowledge, turns), brief)
+        shown, topics = await known_around(knowledge, turns)
+        exchange = Exchange(turns, earlier, shown, topics, brief)
         answered = await ask_task(
             context.judge,
             Task(
@@ -116,23 +130,49 @@ class KnowledgeMonitor:
         )
         signed = answered.signed(ActorKind.MONITOR, brief.stamp)
         verdict = to_verdict(exchange, answered.value, signed, keep_both=answered.rounds > 1)
+        verdict = self._with_hidden(verdict, turns[0])
         outcomes = await knowledge.apply(verdict, turns=turns)
         if likely := _likely(answered.value, verdict):
             await knowledge.sessions.note_likely(turns[-1], likely)
+        if name := _address(answered.value, verdict):
+            await self._introduce(turns[-1], name)
         return Judged(answered.value, outcomes)
+
+    def _with_hidden(self, verdict: Verdict, first: Turn) -> Verdict:
+        """Return a verdict that also hides the words hidden earlier in the session.
+
+        They are kept in memory only, as the store must not hold them.
+        """
+        session = first.user_id, first.session_id, first.sphere
+        before = self._hidden.pop(session, ())
+        hidden = tuple(dict.fromkeys((*before, *conceal(verdict).hidden)))
+        if hidden:
+            self._hidden[session] = hidden
+        if len(self._hidden) > MOST_SESSIONS:
+            self._hidden.pop(next(iter(self._hidden)))
+        return verdict.model_copy(update={"hidden": hidden})
+
+    async def _introduce(self, turn: Turn, name: str) -> None:
+        """Introduce a user by the name that they asked for, unless changes wait for consent."""
+        knowledge, usual = self.context.knowledge, self.context.persona.user
+        if knowledge.writer.asks_first(await knowledge.choices.find(turn.user_id)):
+            return
+        await knowledge.journal.calling(
+            lambda: knowledge.people.introduce(turn.user_id, now=turn.at, called=usual, title=name)
+        )
 
 
 def question(exchange: Exchange) -> str:
     """Return the question about an exchange."""
     turns, persona, language = exchange.turns, exchange.brief.persona, exchange.brief.language
-    whispered = {id for turn in turns for id in turn.injected}
     text = render(
         "exchange",
         language,
         user=persona.user,
         assistant=persona.assistant,
         now=clock(turns[-1].at, persona.zone, language),
-        known=list_known(exchange.shown, whispered, persona.zone, language),
+        known=list_known(exchange.shown, exchange.whispered, persona.zone, language),
+        topics=" · ".join(exchange.topics) or NONE[language],
         began=clock(exchange.began, persona.zone, language),
         earlier=talk(exchange.earlier[-EARLIER_SHOWN:], persona, language),
         exchange=turns_to_judge(turns, persona, language),
@@ -143,47 +183,32 @@ def question(exchange: Exchange) -> str:
 
 
 async def _doubt(knowledge: KnowledgeBase, exchange: Exchange, answer: MonitorAnswer) -> str:
-    """Return the message about content that is nearly known, was not said, or is too long.
+    """Return the message about ops that touch unseen memories, were not said, or are too long.
 
-    Adds near-duplicate memories to the memories that are shown.
+    Adds the unseen memories to the memories that are shown.
     """
-    verdict = to_verdict(exchange, answer)
+    verdict, shown, brief = to_verdict(exchange, answer), exchange.shown, exchange.brief
     near = await knowledge.near_duplicates(verdict)
-    shown = exchange.shown
-    shown += [memory for memory in near.values() if memory not in shown]
-    return doubts(near, verdict, shown, exchange.brief.language)
-
-
-async def _known(knowledge: KnowledgeBase, turns: Sequence[Turn]) -> list[Memory]:
-    """Return memories up to a limit: whispered, related to the turns, and the most valuable."""
-    user_id, sphere, now = turns[0].user_id, turns[0].sphere, turns[-1].at
-    whispered = [id for turn in turns for id in turn.injected]
-    texts = [text for turn in turns for text in (turn.user, turn.assistant) if text.strip()]
-    await knowledge.embedder.embed_queries(texts)
-    cache = knowledge.cache
-    searches = [
-        cache.search(Query(user_id, text, now, sphere=sphere, limit=MOST_SHOWN // 2, relevant=True))
-        for text in texts
-    ]
-    known, best, found = await asyncio.gather(
-        cache.get_many(user_id, whispered),
-        cache.most_valuable(user_id, limit=4 * MOST_SHOWN, now=now, sphere=sphere),
-        asyncio.gather(*searches),
-    )
-    chosen = [memory for memory in known if knows(sphere, memory.sphere)]
-    chosen += [hit.memory for hits in found for hit in hits]
-    shown = list({memory.id: memory for memory in chosen}.values())[:MOST_SHOWN]
-    already = {memory.id for memory in shown}
-    rest = [memory for memory in best if memory.id not in already]
-    lasting_first = sorted(rest, key=lambda memory: memory.kind in PASSING_KINDS)
-    filled = {memory.id for memory in lasting_first[: MOST_SHOWN - len(shown)]}
-    return shown + [memory for memory in rest if memory.id in filled]
+    first, ids = len(shown), {memory.id for memory in shown}
+    touched = {one.id: one for one in (*near.values(), *await unseen(knowledge, verdict))}
+    shown += [memory for id, memory in touched.items() if id not in ids]
+    told = [doubts(near, verdict, shown, brief.language)]
+    lines = list_known(shown, exchange.whispered, brief.persona.zone, brief.language).split("\n")
+    if len(shown) > first:
+        told.append(render("unseen", brief.language, memories="\n".join(lines[first:])))
+    return "\n\n".join(filter(None, told))
 
 
 def _likely(answer: MonitorAnswer, verdict: Verdict) -> list[str]:
     """Return the ids of the memories that the judge expects to be needed next."""
     shown = verdict.shown or {}
     return [shown[handle] for handle in dict.fromkeys(answer.next) if handle in shown][:MOST_LIKELY]
+
+
+def _address(answer: MonitorAnswer, verdict: Verdict) -> str | None:
+    """Return the name by which the user asks to be called; `None` if the user did not say it."""
+    name, told = answer.address, [one for one in verdict.said if one.speaker is Speaker.USER]
+    return name if name and any(find_quote(name, one.text) for one in told) else None
 
 
 def unknown_handles(answer: MonitorAnswer, shown: Sequence[Memory]) -> str:
@@ -231,7 +256,13 @@ def to_verdict(
     """
     turns, shown, persona = exchange.turns, exchange.shown, exchange.brief.persona
     now, called = turns[-1].at, persona.called
-    reading = ParseContext(now=now, zone=persona.zone, speakers=called, keep_both=keep_both)
+    reading = ParseContext(
+        now=now,
+        zone=persona.zone,
+        speakers=called,
+        topics=exchange.topics,
+        keep_both=keep_both,
+    )
     return Verdict(
         id=verdict_id(turns),
         user_id=turns[0].user_id,
@@ -241,11 +272,12 @@ def to_verdict(
         reason=answer.reason,
         ops=to_ops(answer, reading),
         shown={handle: memory.id for handle, memory in by_handle(shown).items()},
-        injected=frozenset(id for turn in turns for id in turn.injected),
+        injected=frozenset(exchange.whispered),
         said=tuple(exchange.said),
         earlier=tuple(exchange.earlier[-EARLIER_SHOWN:]),
         known=tuple(memory.content for memory in shown),
         called=called,
+        hidden=tuple(answer.hide),
         talk_since=exchange.began,
         **signed,
     )

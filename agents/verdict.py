@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from souffleur.agents.fields import (
+    Address,
     Cues,
     Handle,
     Many,
@@ -16,6 +17,7 @@ from souffleur.agents.fields import (
     Quote,
     Remark,
     Since,
+    Topic,
     Until,
     last_day,
     starts,
@@ -25,6 +27,7 @@ from souffleur.knowledge.memory import Content, Kind
 from souffleur.knowledge.operation import Add, Boost, Delete, Importance, Op, Skip, Update
 from souffleur.knowledge.privacy.groups import SpecialCategory
 from souffleur.knowledge.text.dates import carried_dates, date_parts, read_dates
+from souffleur.knowledge.text.match import normalize_text
 
 
 def _fold(value: Any) -> Any:
@@ -77,6 +80,7 @@ class AddAnswer(_Part):
     content: Content
     kind: Annotated[Kind, BeforeValidator(_fold)]
     importance: Annotated[Importance, BeforeValidator(_rated)]
+    topic: Topic = None
     entities: Names = []
     since: Since = None
     until: Until = None
@@ -84,7 +88,7 @@ class AddAnswer(_Part):
 
 
 class UpdateAnswer(_Part):
-    """A known memory that is different now; a kind or importance of null stays as it is."""
+    """A known memory that is different now; a kind, importance or topic of null stays as it is."""
 
     op: Literal["UPDATE"]
     id: Handle
@@ -93,6 +97,7 @@ class UpdateAnswer(_Part):
     content: Content
     kind: Annotated[Kind | None, BeforeValidator(_fold)] = None
     importance: Annotated[Importance | None, BeforeValidator(_rated)] = None
+    topic: Topic = None
     entities: Names = []
     since: Since = None
     until: Until = None
@@ -134,6 +139,10 @@ class MonitorAnswer(_Part):
     reason: Remark
     big: Annotated[bool, BeforeValidator(_or_no)] = False
     """It changes who the user is: the portrait is to be written anew."""
+    hide: Many[Quote] = []
+    """Words of the exchange that are secret, such as a door code in a story."""
+    address: Address = None
+    """The name by which the user asks to be called from now on."""
     next: Many[Handle] = []
     """Known memories that the next message will likely need."""
     ops: Annotated[list[OpAnswer], BeforeValidator(_named_in_capitals)]
@@ -204,6 +213,8 @@ class ParseContext:
     zone: ZoneInfo
     speakers: tuple[str, ...] = ()
     """Names of user and persona: every memory is about them, so as entities they say nothing."""
+    topics: tuple[str, ...] = ()
+    """The topics that the user's memories have so far."""
     keep_both: bool = False
     """Whether the judge has seen the near-duplicates and still wants to ADD."""
 
@@ -237,6 +248,7 @@ def _to_op(
         "kind": part.kind,
         "importance": part.importance,
         "entities": _names(part.entities, reading.speakers),
+        "topics": _topics(part.topic, reading.topics),
         "valid_from": _start(part.since, reading),
         "expires_at": _end(part.until, part.content, reading),
         "cues": tuple(part.cues),
@@ -254,6 +266,17 @@ def _special(part: AddAnswer | UpdateAnswer) -> SpecialCategory:
 def _names(entities: list[str], speakers: tuple[str, ...]) -> tuple[str, ...]:
     ignored = {name.casefold() for name in speakers}
     return tuple(dict.fromkeys(name for name in entities if name.casefold() not in ignored))
+
+
+def _topics(topic: str | None, so_far: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the topic in the spelling that it has so far.
+
+    >>> _topics("Work ", ("health", "work")), _topics("home", ()), _topics(None, ("work",))
+    (('work',), ('home',), ())
+    """
+    if topic is None:
+        return ()
+    return (next((one for one in so_far if normalize_text(one) == normalize_text(topic)), topic),)
 
 
 def _start(day: str | None, reading: ParseContext) -> datetime | None:

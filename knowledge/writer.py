@@ -254,7 +254,7 @@ class Writer:
         return entry
 
     def _asks_first(self, verdict: Verdict, chosen: Preferences) -> bool:
-        """Return whether a verdict waits for consent, by the user's preference or the settings.
+        """Return whether a verdict waits for consent.
 
         Raises MemoryOffError if a model judged and the memory was turned off meanwhile.
         """
@@ -262,6 +262,10 @@ class Writer:
             return False
         if not chosen.memory:
             raise MemoryOffError("the memory was turned off while it was judged: nothing is kept")
+        return self.asks_first(chosen)
+
+    def asks_first(self, chosen: Preferences) -> bool:
+        """Return whether a model's changes wait for consent, by the preference or the settings."""
         by_setting = self._require_confirmation
         return by_setting if chosen.auto_extract is None else not chosen.auto_extract
 

@@ -70,13 +70,12 @@ def test_what_is_filled_in_is_not_read_again() -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_rules_of_the_monitor_are_short(language: str) -> None:
-    """The fixed part of the prompt stays under 1,500 tokens of today's models.
+    """The fixed part of the prompt stays under 1,700 tokens of today's models.
 
-    o200k counts 1,439 in English and 1,509 in Chinese, DeepSeek 1,467 and 1,290; the estimate for
-    unknown models is higher.
+    The estimate is higher than the counts of tokenizers, in Chinese by a fifth.
     """
     rules = render("monitor", language, user="主人", assistant="小祥")
-    assert estimate_tokens(rules) < {"en": 1600, "zh": 1850}[language]
+    assert estimate_tokens(rules) < {"en": 1700, "zh": 1960}[language]
 
 
 def test_a_stamp_changes_with_the_words() -> None:

@@ -14,6 +14,7 @@ ADD: dict[str, Any] = {
     "content": "",
     "kind": "fact",
     "importance": "medium",
+    "topic": None,
     "entities": [],
     "since": None,
     "until": None,
@@ -24,6 +25,7 @@ UPDATE: dict[str, Any] = {
     "reason": "",
     "quote": "",
     "content": "",
+    "topic": None,
     "entities": [],
     "since": None,
     "until": None,
@@ -86,6 +88,7 @@ Here you are:
   quote： “昨天在上海见到小明”
   - Kind: Context
 importance: HIGH
+  topic: 朋友
   entities: 小明、"上海", none,
   since: 2026-01-30
   until: none
@@ -107,6 +110,7 @@ That is all.
                 "quote": "昨天在上海见到小明",
                 "kind": "context",
                 "importance": "high",
+                "topic": "朋友",
                 "entities": ["小明", "上海"],
                 "since": "2026-01-30",
             },
@@ -159,6 +163,7 @@ operations = st.one_of(
             "content": said,
             "kind": words,
             "importance": st.sampled_from(["low", "medium", "high"]),
+            "topic": quoted | st.none(),
             "entities": names,
             "since": days,
             "until": days,
@@ -171,6 +176,7 @@ operations = st.one_of(
             "reason": quoted,
             "quote": quoted,
             "content": said,
+            "topic": quoted | st.none(),
             "entities": names,
             "since": days,
             "until": days,

@@ -1,18 +1,20 @@
 """The monitor graph, with a scripted model and a real store."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from souffleur.agents.brief import Persona
-from souffleur.agents.monitor import EARLIER_SHOWN, LONG, MOST_SHOWN, KnowledgeMonitor
+from souffleur.agents.known import MOST_SHOWN
+from souffleur.agents.monitor import EARLIER_SHOWN, LONG, KnowledgeMonitor
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.agents.task import Context
 from souffleur.errors import AnswerError
 from souffleur.knowledge.decay import plan_expiry
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Refusal
-from tests.build import NOW, days, turn
+from tests.build import NOW, days, turn, words_of
 from tests.scripted import SKIP, Scripted, add, answer, boost, delete, update
 
 
@@ -191,7 +193,7 @@ async def test_all_doubts_are_told_at_once(base: KnowledgeBase) -> None:
     assert len(chat.requests) == 2
 
 
-async def test_whispered_memories_are_shown_first_and_marked(base: KnowledgeBase) -> None:
+async def test_whispered_memories_are_marked(base: KnowledgeBase) -> None:
     """The judge can tell what the companion was reminded of."""
     first = Scripted([answer(add("Ann likes tea.", "tea"), add("Ann likes cats.", "cats"))])
     done = await monitor(base, first).run([turn("tea and cats", "ok")])
@@ -201,6 +203,133 @@ async def test_whispered_memories_are_shown_first_and_marked(base: KnowledgeBase
     after = await monitor(base, chat).run([later])
     assert "m1* [fact, 2026-01-03] Ann likes cats." in chat.requests[0].messages[1].content
     assert after.outcomes[0].memory_ids == (cats,)
+
+
+async def test_what_was_said_is_shown_before_what_was_whispered(base: KnowledgeBase) -> None:
+    """What the words of the exchange find comes first; then lasting ones, whispered ones before."""
+    known = [
+        add("Ann owns a boat.", "boat", importance="high"),
+        add("Ann likes cats.", "cats"),
+        add("Ann sews.", "sew"),
+    ]
+    done = await monitor(base, Scripted([answer(*known)])).run([turn("boat, cats, sew", "ok")])
+    sews = done.outcomes[2].memory_ids[0]
+    chat = Scripted([SKIP])
+    await monitor(base, chat).run([turn("the cats!", turn_id="2", injected=(sews,))])
+    shown = chat.requests[0].messages[1].content
+    assert (
+        shown.index("Ann likes cats.") < shown.index("Ann sews.") < shown.index("Ann owns a boat.")
+    )
+
+
+async def test_a_topic_is_taken_from_those_that_there_are(base: KnowledgeBase) -> None:
+    """The question lists them, the most used first; another spelling is the same topic."""
+    things = {"tea": "food", "rum": "food", "gin": "Food ", "Rex": "pets", "Bo": None}
+    chat = Scripted([answer(add(f"Ann has {one}.", one, topic=of)) for one, of in things.items()])
+    judge = monitor(base, chat)
+    for one in things:
+        await judge.run([turn(f"I have {one}", turn_id=one)])
+    told = {memory.content: memory.topics for memory in await base.list("ann")}
+    assert told["Ann has gin."] == ("food",)
+    assert told["Ann has Bo."] == ()
+    moved = Scripted([answer(update("m1", "Ann has two Rexes.", "two Rexes", topic=None))])
+    await monitor(base, moved).run([turn("two Rexes", turn_id="x")])
+    assert "Topics so far: food · pets\n" in moved.requests[0].messages[1].content
+
+
+async def test_an_update_changes_a_topic_only_if_it_names_one(base: KnowledgeBase) -> None:
+    """Null leaves the topic as it is."""
+    judge = monitor(
+        base,
+        Scripted(
+            [
+                answer(add("Ann likes tea.", "tea", topic="food")),
+                answer(update("m1", "Ann likes green tea.", "green tea", topic=None)),
+                answer(update("m1", "Ann sells green tea.", "sell tea", topic="work")),
+            ]
+        ),
+    )
+    topics: list[str] = []
+    for place, words in enumerate(("tea", "green tea", "I sell tea")):
+        await judge.run([turn(words, turn_id=str(place))])
+        (tea,) = await base.list("ann")
+        topics += tea.topics
+    assert topics == ["food", "food", "work"]
+
+
+async def test_what_a_secret_is_the_judge_says(base: KnowledgeBase) -> None:
+    """Words that it hides are masked in the turn, and in later turns of the session."""
+    hiding = {**answer(add("Ann's gate opens with tulip.", "tulip")), "hide": ["tulip", "roses"]}
+    judge = monitor(base, Scripted([hiding, SKIP, SKIP]))
+    for place, words in enumerate(("the gate wants tulip", "what comes after Tulip?", "no roses")):
+        told = base.journal.record(turn(words, "I see", turn_id=str(place)))
+        assert told is not None
+        await judge.run([told])
+    turns = await base.journal.turns(user_id="ann")
+    assert [one.user for one in turns] == [
+        "the gate wants [secret]",
+        "what comes after [secret]?",
+        "no roses",
+    ]
+    assert await contents(base) == {"Ann's gate opens with [secret]."}
+    assert "ulip" not in await words_of(base)
+
+
+async def test_a_new_form_of_address_holds_from_the_next_turn_on(base: KnowledgeBase) -> None:
+    """The user is introduced by the name that they asked for, if they said it."""
+    asks = {**SKIP, "address": "Lin"}
+    made_up = {**SKIP, "address": "Captain"}
+    chat = Scripted([made_up, asks, SKIP])
+    for place, words in enumerate(("hello", "please call me Lin", "hi")):
+        await monitor(base, chat).run([turn(words, "Yes, Captain!", turn_id=str(place))])
+    assert [one.messages[1].content.split("\n")[-2] for one in chat.requests] == [
+        "Ann: hello",
+        "Ann: please call me Lin",
+        "Lin: hi",
+    ]
+    person, _ = await base.people.find("ann", "default")
+    assert person is not None
+    assert (person.title, person.former) == ("Lin", ("Ann",))
+
+
+async def test_what_was_used_may_also_have_changed(base: KnowledgeBase) -> None:
+    """A judge may say both of one memory, in any order."""
+    first = Scripted([answer(add("Ann lives in Lyon.", "in Lyon"))])
+    done = await monitor(base, first).run([turn("I live in Lyon", "ok")])
+    chat = Scripted([answer(update("m1", "Ann lives in Bern.", "to Bern"), boost("m1"))])
+    later = turn("I moved to Bern", "From Lyon!", turn_id="2", at=NOW + days(9))
+    whispered = later.model_copy(update={"injected": done.outcomes[0].memory_ids})
+    after = await monitor(base, chat).run([whispered])
+    assert [outcome.refused for outcome in after.outcomes] == [None, None]
+    assert [(one.content, one.uses) for one in await base.list("ann")] == [
+        ("Ann lives in Bern.", 1)
+    ]
+
+
+async def test_what_was_not_shown_is_shown_before_it_becomes_wrong(base: KnowledgeBase) -> None:
+    """An old dose that no word of the exchange found is shown once, and can be replaced."""
+    dose = add("Ann takes 10 mg of Zoloft every morning.", "Zoloft", kind="context")
+    await monitor(base, Scripted([answer(dose)])).run([turn("Zoloft, 10 mg", "ok")])
+    for place in range(MOST_SHOWN):
+        one = add(f"Ann owns book {place}.", f"book {place}", importance="high")
+        await keep_as_told(base, one, f"book {place}")
+    new = "Ann takes 20 mg of Zoloft every morning."
+    twice = [
+        answer(add(new, "twenty from now on", kind="context")),
+        answer(update(f"m{MOST_SHOWN + 1}", new, "twenty from now on")),
+    ]
+    chat = Scripted(twice)
+    earlier = turn("about my Zoloft", "yes?", turn_id="e", at=NOW + days(9)).said()
+    asked = turn("twenty from now on", turn_id="n", at=NOW + days(9))
+    await monitor(base, chat).run([asked], earlier)
+    assert "Zoloft every" not in chat.requests[0].messages[1].content
+    assert f"m{MOST_SHOWN + 1} [context" in chat.requests[1].messages[-1].content
+    assert {one for one in await contents(base) if "Zoloft" in one} == {new}
+
+
+async def keep_as_told(base: KnowledgeBase, one: dict[str, Any], words: str) -> None:
+    """Have the judge keep a memory, whatever it resembles."""
+    await monitor(base, Scripted([answer(one)] * 2)).run([turn(words, turn_id=words)])
 
 
 async def test_what_was_whispered_is_not_learnt_from_the_reply(base: KnowledgeBase) -> None:

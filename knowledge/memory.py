@@ -301,6 +301,11 @@ class Memory(Frozen):
     schema_version: int = SCHEMA_VERSION
     """The version of these fields."""
 
+    def __repr__(self) -> str:
+        """Return a line for notebooks and logs; `model_dump` has all fields."""
+        state = "" if self.state is MemoryState.ACTIVE else f", {self.state}"
+        return f"<Memory {self.id[:8]} {self.category}{state}: {self.content!r}>"
+
     @property
     def embedded(self) -> tuple[str, ...]:
         """The texts that are embedded for search: its own text first, then its cues."""

@@ -487,6 +487,13 @@ class LedgerEntry(Frozen):
     undone_by: str | None = None
     """The id of the entry that undid it; `None` if it was not undone."""
 
+    def __repr__(self) -> str:
+        """Return a line for notebooks and logs, in which a refusal is not overlooked."""
+        if self.refused:
+            return f"<LedgerEntry {self.op} REFUSED, {self.refused}: {self.detail}>"
+        texts = "; ".join(repr(change.after.content) for change in self.changes)
+        return f"<LedgerEntry {self.id[:8]} {self.op}: {texts or self.reason}>"
+
     def emptied(self, memory_ids: Collection[str]) -> "LedgerEntry":
         """Return the entry without the words of these memories and without its reasons."""
         left = tuple(change for change in self.changes if change.after.id not in memory_ids)

@@ -1,6 +1,15 @@
 """Souffleur: a memory worth having, for companion chatbots.
 
-The names that a host needs first are here; more types, for annotations, are in `souffleur.types`.
+Ten names do most of a host's work:
+
+- `Souffleur`, `BlockingSouffleur`: the memory; `await Souffleur.open()` or `async with` it.
+- `Recall`: what `recall` returns; its `text` goes into the system prompt.
+- `Receipt`: what `observe` returns. `Health`: how the memory is.
+- `Memory`, `LedgerEntry`: what is remembered, and each change with its reason.
+- `Settings`: all settings; each is also a variable SOUFFLEUR_<NAME>.
+- `SouffleurError`, `InputError`: every error of ours, and that of a wrong argument.
+
+More types, for annotations, are in `souffleur.types`.
 """
 
 from importlib import import_module

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from loguru import logger
 
@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.store.topics import Forgotten
     from souffleur.knowledge.store.transfer import Imported
     from souffleur.notices import Notice
+    from souffleur.overrides import Overrides
     from souffleur.parts import Parts
     from souffleur.report.quality import Quality
     from souffleur.service.run import RunOptions, RunResult
@@ -121,7 +122,7 @@ class Souffleur:
         chat: "Chat | None" = None,
         clock: Clock | None = None,
         embedder: "Embedder | str | None" = None,
-        **overrides: Any,
+        **overrides: Unpack["Overrides"],
     ) -> "Opening":
         """Open the store and resume waiting turns; `await` it, or use it with `async with`.
 
@@ -129,9 +130,10 @@ class Souffleur:
         environment is read only without `settings`. Raises SettingsError, StoreBusyError if another
         process uses the path, StoreMismatchError if another embedder made the data.
         """
+        given: dict[str, object] = {**overrides}
         if isinstance(embedder, str):
-            overrides["embedder"], embedder = embedder, None
-        chosen = change_settings(settings, **overrides) if settings else load_settings(**overrides)
+            given["embedder"], embedder = embedder, None
+        chosen = change_settings(settings, **given) if settings else load_settings(**given)
         return Opening(chosen, chat, from_clock(clock) if clock else TimeSource(), embedder)
 
     async def recall(
@@ -958,6 +960,15 @@ class Opening:
 
     def __await__(self) -> Generator[Any, None, Souffleur]:
         return self._start().__await__()
+
+    def __getattr__(self, name: str) -> Any:
+        """Explain the commonest slip: the memory is used before it is open."""
+        if name in Souffleur.__dict__:
+            raise AttributeError(
+                f"the memory is not open yet, so it has no {name!r}: write `await Souffleur.open()`"
+                " or `async with Souffleur.open() as memory`"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     async def __aenter__(self) -> Souffleur:
         return await self._start()

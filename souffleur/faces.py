@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from functools import update_wrapper
 from inspect import iscoroutinefunction, signature
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack
 
 from souffleur.api import Souffleur
 from souffleur.errors import BlockingError
@@ -20,6 +20,7 @@ from souffleur.times import Clock
 if TYPE_CHECKING:
     from souffleur.agents.model.chat import Chat
     from souffleur.knowledge.search.embedder import Embedder
+    from souffleur.overrides import Overrides
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -217,7 +218,7 @@ class BlockingSouffleur(Methods):
         chat: "Chat | None" = None,
         clock: Clock | None = None,
         embedder: "Embedder | str | None" = None,
-        **overrides: Any,
+        **overrides: Unpack["Overrides"],
     ) -> "BlockingSouffleur":
         """Open the store as `Souffleur.open` does, and return when all is open.
 

@@ -110,6 +110,9 @@ class Found:
     """The parts of the score: cosine, lexical, cue_cosine, cue_lexical, importance, recency, hop;
     for turns also context."""
 
+    def __repr__(self) -> str:
+        return f"<Found {self.score:.2f} {self.item!r}>"
+
     @property
     def memory(self) -> Memory:
         """The memory or episode. Raises TypeError for a raw turn (only with `Scope.TURNS`)."""

@@ -507,3 +507,16 @@ async def test_opened_by_hand_it_is_closed_by_hand(tmp_path: Path) -> None:
     await memory.close()
     again = await Souffleur.open(settings(tmp_path), chat=Scripted([]))
     await again.close()
+
+
+async def test_what_is_printed_is_short(tmp_path: Path) -> None:
+    """A memory, a hit and a ledger entry are a line each, and a refusal is not overlooked."""
+    async with opened(tmp_path, None) as memory:
+        (kept,) = await memory.remember("Ann likes tea.", user_id="ann")
+        (again,) = await memory.remember("Ann likes tea.", user_id="ann")
+        (found,) = await memory.search("tea", user_id="ann")
+    short = found.memory.id[:8]
+    assert repr(found.memory) == f"<Memory {short} fact: 'Ann likes tea.'>"
+    assert repr(found).endswith(f" {found.memory!r}>")
+    assert repr(kept) == f"<LedgerEntry {kept.id[:8]} ADD: 'Ann likes tea.'>"
+    assert repr(again).startswith("<LedgerEntry ADD REFUSED, duplicate: ")

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
 from souffleur.agents.model.chat import Message, Request
 from souffleur.api import Souffleur
 from souffleur.errors import SettingsError
+from souffleur.overrides import Overrides
 from souffleur.parts import make_endpoint
 from souffleur.settings import (
     OPENAI_URL,
@@ -20,6 +22,12 @@ from souffleur.settings import (
     variable_of,
 )
 from tests.stub import Stub
+
+LAXER = [
+    *("path", "qdrant_api_key", "api_key", "openai_api_key", "embedder_api_key"),
+    *("redact", "refuse", "whisper", "mirror", "upstream_api_key", "tokens"),
+]
+"""Settings that are also taken as texts, sequences or mappings."""
 
 
 def test_the_environment_sets_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,8 +204,8 @@ def test_a_mistyped_override_is_refused(tmp_path: Path) -> None:
     for mistyped in (
         lambda: load_settings(paht=tmp_path),
         lambda: change_settings(Settings(), paht=tmp_path),
-        lambda: Souffleur.open(paht=tmp_path),
-        lambda: Souffleur.open(Settings(), paht=tmp_path),
+        lambda: Souffleur.open(paht=tmp_path),  # type: ignore[call-arg]
+        lambda: Souffleur.open(Settings(), paht=tmp_path),  # type: ignore[call-arg]
     ):
         with pytest.raises(SettingsError, match="there is no setting 'paht': did you mean path"):
             mistyped()
@@ -232,3 +240,19 @@ def test_settings_are_frozen() -> None:
     """They are made once at the edge, and stay."""
     with pytest.raises(ValueError, match="frozen"):
         Settings().window = 4  # type: ignore[misc]
+
+
+def test_each_setting_can_be_given_by_name() -> None:
+    """An editor completes the names of all settings, and a checker knows their types."""
+    given = get_type_hints(Overrides)
+    assert {*given, "embedder"} == set(all_fields())
+    fixed = {name: one.annotation for name, one in all_fields().items() if name in given}
+    assert [name for name, kind in fixed.items() if given[name] != kind] == LAXER
+
+
+def test_the_commonest_slip_is_explained() -> None:
+    """A memory that nobody awaited says what to write."""
+    with pytest.raises(AttributeError, match="write `await Souffleur"):
+        _ = Souffleur.open(Settings()).recall
+    with pytest.raises(AttributeError, match="has no attribute 'recal'"):
+        _ = Souffleur.open(Settings()).recal

@@ -100,7 +100,7 @@ def test_what_opening_raises_is_raised(tmp_path: Path) -> None:
         with pytest.raises(StoreBusyError):
             opened(tmp_path)
         with pytest.raises(SettingsError):
-            BlockingSouffleur.open(bogus=1)
+            BlockingSouffleur.open(bogus=1)  # type: ignore[call-arg]
         assert threading.active_count() == before
 
 

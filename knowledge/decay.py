@@ -10,7 +10,6 @@ repeated or missed changes no value. Ranking, review and pruning all use this on
 import math
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from souffleur.knowledge.memory import Category, Due, Kind, Memory, MemoryState
 from souffleur.knowledge.operation import Importance
@@ -55,33 +54,12 @@ def base_value(memory: Memory, policy: Policy) -> float:
 
 def effective(memory: Memory, now: datetime, policy: Policy) -> float:
     """Return the value of a memory at `now`, 0 or more, in the policy's unit."""
-    return fading(memory, policy).at(now)
-
-
-class Fading(NamedTuple):
-    """How a memory fades; it is cached for memories that are often ranked."""
-
-    base: float
-    """The value at the anchor."""
-    anchor_at: datetime
-    grace_days: float
-    rate: float
-    """The factor per day; 1 if the memory never fades."""
-    floor: float
-    """The value below which it does not fall."""
-
-    def at(self, now: datetime) -> float:
-        """Return the value at a moment."""
-        late = (now - self.anchor_at).total_seconds() / 86400 - self.grace_days
-        value = self.base * math.pow(self.rate, late) if late > 0 else self.base
-        return max(value, self.floor)
-
-
-def fading(memory: Memory, policy: Policy) -> Fading:
-    """Return how a memory fades while it stays as it is."""
-    rate = 1.0 if never_fades(memory, policy) else policy.rule(memory.category).rate
-    base, floor = base_value(memory, policy), _floor(memory, policy)
-    return Fading(base, memory.anchor_at, memory.grace_days, rate, floor)
+    base = base_value(memory, policy)
+    late = (now - memory.anchor_at).total_seconds() / 86400 - memory.grace_days
+    if late <= 0 or never_fades(memory, policy):
+        return base
+    faded = base * math.pow(policy.rule(memory.category).rate, late)
+    return max(faded, _floor(memory, policy))
 
 
 def by_age(memories: Iterable[Memory]) -> list[Memory]:
@@ -209,12 +187,6 @@ def near_expiries(now: datetime) -> tuple[datetime, datetime]:
     ['2026-01-19', '2026-01-25']
     """
     return plan_expiry(now - NEAR), plan_expiry(now + NEAR)
-
-
-def next_end(memories: Iterable[Memory], now: datetime) -> datetime | None:
-    """Return when the next of these memories expires or ends; `None` if none does after `now`."""
-    ends = (end for one in memories for end in (one.expires_at, one.valid_until))
-    return min((end for end in ends if end and end > now), default=None)
 
 
 def _floor(memory: Memory, policy: Policy) -> float:

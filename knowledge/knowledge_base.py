@@ -161,7 +161,7 @@ class KnowledgeBase:
             _caches(cache.memories, memories) and _caches(cache.journal.collection, journal)
         ):
             cache = self._cache = KnowledgeBase(
-                CachedCollection(memories),
+                CachedCollection(memories, ranked=Is("state", MemoryState.ACTIVE)),
                 Journal(CachedCollection(journal), last_seq=0),
                 self.embedder,
                 self.policy,
@@ -174,11 +174,6 @@ class KnowledgeBase:
     def current(self) -> "KnowledgeBase":
         """The cache, if it is complete because this process alone writes; else the store."""
         return self if self.memories.shared else self.cache
-
-    @property
-    def is_cache(self) -> bool:
-        """Whether this is the cache of a store."""
-        return isinstance(self.memories, CachedCollection)
 
     async def apply(self, verdict: Verdict, *, turns: Sequence[Turn] = ()) -> LedgerEntries:
         """Carry out a verdict and return one ledger entry per op.
@@ -448,15 +443,11 @@ class KnowledgeBase:
         *,
         limit: int,
         now: datetime,
-        ahead: timedelta | None = None,
         sphere: str | None = COMMON,
     ) -> Memories:
-        """Return active plans of the next three days and the last two, the earliest first.
-
-        With `ahead`, also returns plans that become near within that time.
-        """
+        """Return active plans of the next three days and the last two, the earliest first."""
         low, high = near_expiries(now)
-        near = Between("expires_at", low, high + (ahead or timedelta(0)))
+        near = Between("expires_at", low, high)
         allowed = memories_filter(Query(user_id, "", now, sphere=sphere))
         both = Filter((*allowed.must, near), allowed.must_not)
         return await self._page(both, limit, Order("expires_at"))

@@ -3,28 +3,17 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from souffleur.agents.brief import formerly
-from souffleur.knowledge.decay import fading
-from souffleur.knowledge.identity import PERSONAS, knows, own_sphere
-from souffleur.knowledge.memory import Category, Kind, Memory
+from souffleur.knowledge.identity import knows, own_sphere
+from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.search.query import Found, Query, Scope
 from souffleur.knowledge.search.questions import asks_about_past
 from souffleur.knowledge.turn import Turn
 from souffleur.prompts import spoken_in
-from souffleur.recall.always import (
-    AHEAD,
-    LIVED,
-    MAX_PLANS_READ,
-    MAX_READ,
-    MAX_UNASKED,
-    Always,
-    AlwaysCache,
-    Place,
-)
+from souffleur.recall.always import LIVED, MAX_UNASKED, Place, read_always
 from souffleur.recall.compose import Candidates, Recall, RenderOptions, compose
 from souffleur.recall.finder import Asked, Finder
 from souffleur.recall.past import recall_past, without_repetitions
@@ -92,30 +81,25 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     likely = session.likely(now) if session else ()
     context = _context(before)
     await finder.prepare(asked.text, context)
-    place = Place(user_id, sphere, own_sphere(asked.agent_id), settings.whisper.latest)
-    cache = AlwaysCache(knowledge.memories.memo, place, now) if knowledge.is_cache else None
-    always = cache.find() if cache else None
-    latest = always.episodes if always else await _latest(finder, place, now)
+    place = Place(user_id, sphere, own_sphere(asked.agent_id))
+    newest = partial(knowledge.episodes, limit=settings.whisper.latest, now=now, sphere=sphere)
+    latest = await part(partial(newest, user_id))
     nearest = _called_for(asked, context)
-    # Asked at once, all this is one request to the store.
+    # Asked at once, as a store on a server answers side by side.
     calls: list[Awaitable[list[Any]]] = [part(partial(finder.search, nearest))]
-    if latest or not place.episodes:
+    if latest or not settings.whisper.latest:
         episodes = settings.whisper.latest + MAX_OLDER_EPISODES
         older = replace(nearest, scope=(Scope.EPISODES,), limit=episodes)
         calls.append(part(partial(finder.search, older)))
     if likely:
         calls.append(part(partial(knowledge.get_many, user_id, likely)))
-    if always is None:
-        reading = _read_always(finder, place, now, latest, cache)  # first: its parts begin later
-        always, *brought = await asyncio.gather(reading, *calls)
-    else:
-        brought = [await calls[0]] if len(calls) == 1 else await asyncio.gather(*calls)
+    always, *brought = await asyncio.gather(read_always(finder, place, now), *calls)
     answers = iter(brought)
     hits = next(answers)
-    others = next(answers) if latest or not place.episodes else []
+    others = next(answers) if latest or not settings.whisper.latest else []
     expected: list[Memory] = next(answers, [])
     core, boundaries = always.core, always.boundaries
-    near, valued = always.near_plans(now), always.valued(now, policy)
+    near, valued = always.plans, always.valued(now, policy)
     values = {memory.id: value for memory, value in valued}
     found = [*hits, *_older(others, latest)]
     likely_now = (one for one in expected if knows(sphere, one.sphere))
@@ -135,7 +119,7 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     bearing |= {one.id for one in near}
     return Candidates(
         core=[*what_it_is, *core],
-        portrait=next(iter(always.portrait), None),
+        portrait=always.portrait,
         episodes=latest,
         found=[hit for hit in found if hit.relevant],
         related=related,
@@ -176,42 +160,10 @@ def _called_for(asked: Asked, context: str) -> Query:
     )
 
 
-async def _latest(finder: Finder, place: Place, now: datetime) -> list[Memory]:
-    """Return the latest episodes."""
-    user_id, limit, sphere = place.user_id, place.episodes, place.sphere
-    latest = partial(finder.knowledge.episodes, user_id, limit=limit, now=now, sphere=sphere)
-    return await finder.part(latest)
-
-
 async def _listed(ask: Callable[[], Awaitable[T | None]]) -> list[T]:
     """Return the result of a call as a list with one item; empty if the result is `None`."""
     found = await ask()
     return [] if found is None else [found]
-
-
-async def _read_always(
-    finder: Finder, place: Place, now: datetime, latest: Sequence[Memory], cache: AlwaysCache | None
-) -> Always:
-    """Return the memories that every recall of a user reads; cache them if nothing failed."""
-    knowledge, part, user_id = finder.knowledge, finder.part, place.user_id
-    read = partial(knowledge.list, now=now)
-    here = partial(read, user_id, sphere=place.sphere)
-    valued = partial(knowledge.most_important, user_id, limit=MAX_READ, categories=LIVED)
-    plans = partial(knowledge.plans_near, user_id, limit=MAX_PLANS_READ, ahead=AHEAD)
-    core, personas, system, portrait, boundaries, most, near = await asyncio.gather(
-        part(partial(here, category=Category.CORE)),
-        part(partial(read, PERSONAS, category=Category.SYSTEM, sphere=place.own)),
-        part(partial(here, category=Category.SYSTEM)),
-        part(partial(_listed, partial(knowledge.portrait, user_id, place.sphere))),
-        part(partial(here, kind=Kind.BOUNDARY)),
-        part(partial(valued, now=now, sphere=place.sphere)),
-        part(partial(plans, now=now, sphere=place.sphere)),
-    )
-    fadings = [fading(one, knowledge.policy) for one in most]
-    always = Always(latest, core, personas, system, portrait, boundaries, most, near, fadings)
-    if cache and not finder.errors:
-        cache.keep(always)
-    return always
 
 
 def _older(nearest: Sequence[Found], latest: Sequence[Memory]) -> list[Found]:

@@ -69,7 +69,7 @@ def test_a_value_never_grows_by_waiting(
 
 
 @given(policies, categories, values, ages, ages, st.integers(0, 9), st.booleans(), st.booleans())
-def test_what_is_ranked_often_fades_as_any_other(
+def test_the_value_is_that_of_the_formula(
     policy: Policy,
     category: Category,
     importance: float,
@@ -79,7 +79,7 @@ def test_what_is_ranked_often_fades_as_any_other(
     asked: bool,
     expires: bool,
 ) -> None:
-    """A memory's `fading` gives to the last bit what `effective` gives, at any time."""
+    """A memory's value is its base, faded after the grace period, and never below its floor."""
     one = memory(
         category=category,
         importance=importance,
@@ -91,7 +91,6 @@ def test_what_is_ranked_often_fades_as_any_other(
     rate, below = policy.rule(category).rate, policy.rule(category).review_below
     lasts, awaits = decay.never_fades(one, policy), decay.awaits_reviewer(one, policy)
     for then in (NOW + days(age), NOW - days(age)):
-        assert decay.fading(one, policy).at(then) == decay.effective(one, then, policy)
         late = max(0.0, one.since(then) - grace)
         value = decay.base_value(one, policy) * (1 if lasts else math.pow(rate, late))
         assert decay.effective(one, then, policy) == max(value, (awaits and below) or 0.0)

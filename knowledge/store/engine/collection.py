@@ -9,16 +9,17 @@ import functools
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from souffleur.knowledge.store.engine.memo import Memo
 from souffleur.knowledge.store.engine.points import (
     AnyOf,
     Between,
+    CollectionSchema,
     Condition,
     Filter,
     Hit,
+    IndexType,
     Is,
     Listing,
     Missing,
@@ -29,8 +30,6 @@ from souffleur.knowledge.store.engine.points import (
     Scalar,
     Search,
     Sparse,
-    is_between,
-    meets,
 )
 from souffleur.knowledge.watching import Watch
 
@@ -107,29 +106,12 @@ __all__ = [
     "Scalar",
     "Search",
     "Sparse",
-    "is_between",
-    "meets",
     "read_all",
     "read_pages",
 ]
 
 POINTS_PER_PAGE = 250
 """Number of points that `read_all` requests at once; the event loop runs in between."""
-
-IndexType = Literal["keyword", "tenant", "integer", "float", "datetime", "bool"]
-
-
-@dataclass(frozen=True)
-class CollectionSchema:
-    """The name, dimension and indexes with which a collection is created."""
-
-    name: str
-    dimension: int
-    """The dimension of the dense vectors."""
-    indexes: Mapping[str, IndexType] = field(default_factory=dict)
-    """Payload fields for filters and orders. A `tenant` field is a keyword in every query."""
-    cues: bool = False
-    """Whether the points can have cues."""
 
 
 class Collection(Protocol):

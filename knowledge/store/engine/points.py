@@ -1,18 +1,30 @@
 """The types of the interface to Qdrant: points, conditions, filters, queries and hits."""
 
-from collections.abc import Collection as Some, Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 Payload = dict[str, Any]
 """JSON-like data. Datetimes are ISO 8601 strings in UTC; ids are UUID strings."""
 
 Scalar = str | int | bool
 
-LASTING = ("user_id", "type")
-"""Fields of an existing point that no write changes."""
+IndexType = Literal["keyword", "tenant", "integer", "float", "datetime", "bool"]
+
+
+@dataclass(frozen=True)
+class CollectionSchema:
+    """The name, dimension and indexes with which a collection is created."""
+
+    name: str
+    dimension: int
+    """The dimension of the dense vectors."""
+    indexes: Mapping[str, IndexType] = field(default_factory=dict)
+    """Payload fields for filters and orders. A `tenant` field is a keyword in every query."""
+    cues: bool = False
+    """Whether the points can have cues."""
 
 
 @dataclass(frozen=True)
@@ -103,23 +115,6 @@ class Filter:
     must: tuple[Condition, ...] = ()
     must_not: tuple[Condition, ...] = ()
 
-    def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.must, self.must_not))
-
-    @cached_property
-    def keys(self) -> frozenset[str]:
-        """The payload fields on which the filter depends."""
-        return frozenset(_keys((*self.must, *self.must_not)))
-
-    @cached_property
-    def lasting(self) -> tuple[tuple[str, Scalar], ...]:
-        """The required values of the fields in `LASTING`."""
-        return tuple(self.equal(LASTING))
-
     @cached_property
     def by_owner(self) -> tuple[str, "Filter"]:
         """The user whose points the filter selects, and the filter without this condition.
@@ -137,12 +132,6 @@ class Filter:
                     rest = (*self.must[:place], *self.must[place + 1 :])
                     return owner, Filter(rest, self.must_not)
         return "", self
-
-    def equal(self, keys: Some[str]) -> Iterable[tuple[str, Scalar]]:
-        """Yield these fields with their required values."""
-        return (
-            (one.key, one.value) for one in self.must if isinstance(one, Is) and one.key in keys
-        )
 
 
 @dataclass(frozen=True)
@@ -188,64 +177,6 @@ class Listing:
     order: Order | None = None
     fields: tuple[str, ...] | None = None
     """As in `Search`."""
-
-    @cached_property
-    def keys(self) -> frozenset[str]:
-        """The payload fields on which the listing depends."""
-        return self.filter.keys | ({self.order.key} if self.order else set())
-
-    @cached_property
-    def by_owner(self) -> tuple[str, "Listing"]:
-        """The user whose points are listed, and the listing without this condition."""
-        owner, rest = self.filter.by_owner
-        return owner, Listing(rest, self.limit, self.order, self.fields)
-
-
-def _keys(conditions: Iterable[Condition]) -> Iterable[str]:
-    for condition in conditions:
-        if isinstance(condition, AnyOf):
-            yield from _keys(condition.conditions)
-        else:
-            yield condition.key
-
-
-def is_between(condition: Between, payload: Payload) -> bool:
-    """Return whether a field of a payload is a time in the range; `False` if it is no time.
-
-    >>> noon = datetime.fromisoformat("2026-01-03T12:00:00+00:00")
-    >>> is_between(Between("at", high=noon), {"at": "2026-01-03T11:00:00Z"})
-    True
-    >>> is_between(Between("at", low=noon), {"at": "2026-01-03T11:00:00Z"}), is_between(
-    ...     Between("at", low=noon), {"at": None})
-    (False, False)
-    """
-    value, low, high = payload.get(condition.key), condition.low, condition.high
-    if not isinstance(value, str):
-        return False
-    try:
-        at = datetime.fromisoformat(value)
-    except ValueError:
-        return False
-    return (not isinstance(low, datetime) or low <= at) and (
-        not isinstance(high, datetime) or at < high
-    )
-
-
-def meets(condition: Condition, payload: Payload) -> bool:
-    """Return whether a payload meets a condition on texts or times.
-
-    >>> noon = datetime.fromisoformat("2026-01-03T12:00:00+00:00")
-    >>> past, on = Between("ends", high=noon), Is("state", "on")
-    >>> meets(past, {}), meets(past, {"ends": "2026-01-03T11:00:00Z"}), meets(on, {"state": "off"})
-    (False, True, False)
-    """
-    if isinstance(condition, Between):
-        return payload.get(condition.key) is not None and is_between(condition, payload)
-    if isinstance(condition, Is) and isinstance(field := payload.get(condition.key), str):
-        return field == condition.value
-    if isinstance(condition, OneOf) and isinstance(field := payload.get(condition.key), str):
-        return field in condition.values
-    return _holds(condition, payload) is True
 
 
 def can_match(filter: Filter, payload: Payload) -> bool:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.fields import Handle, Many, Remark, Shown, by_handle
 from souffleur.agents.task import Context, Task, ask_task
+from souffleur.knowledge.boundary_pairs import BoundaryTask, pair_mark
 from souffleur.knowledge.identity import reading_sphere
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import (
@@ -21,7 +22,6 @@ from souffleur.knowledge.operation import (
     Verdict,
     derive_id,
 )
-from souffleur.knowledge.pairs import BoundaryTask, pair_mark
 from souffleur.knowledge.text.plain import single_line
 from souffleur.prompts import render
 

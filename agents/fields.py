@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BeforeValidator
 
-from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.memory import Content, Memory
 from souffleur.knowledge.people import check_name
 from souffleur.knowledge.privacy.groups import EVERYTHING
 from souffleur.knowledge.privacy.secrets import find_secret
@@ -105,6 +105,14 @@ def _note(text: str | None) -> str | None:
     return None if text is None or is_blank(text) else _remark(text)
 
 
+def _or_no_words(value: Any) -> Any:
+    return None if isinstance(value, str) and is_blank(value) else value
+
+
+def _one_line(text: str | None) -> str | None:
+    return None if text is None else single_line(text)
+
+
 def _names(names: list[str]) -> list[str]:
     stripped = (name.strip() for name in names)
     fit = [name for name in stripped if not is_blank(name) and len(name) <= MAX_NAME_LENGTH]
@@ -183,6 +191,11 @@ def _never(day: str) -> bool:
     return year > YEARS[-1]
 
 
+def in_capitals(value: Any) -> Any:
+    """Return a word in capitals; `[keep]` and `Keep` both mean KEEP."""
+    return value.strip().strip("[]【】").upper() if isinstance(value, str) else value
+
+
 def _or_none_of_it(value: Any) -> Any:
     return [] if value is None else value
 
@@ -199,6 +212,8 @@ Remark = Annotated[str, BeforeValidator(_or_nothing), AfterValidator(_remark)]
 """A model's reasoning, cut to `MAX_REMARK_LENGTH`; null means no reasoning."""
 Note = Annotated[str | None, AfterValidator(_note)]
 """A remark that may be left out; `None` if it is blank."""
+NewWords = Annotated[Content | None, BeforeValidator(_or_no_words), AfterValidator(_one_line)]
+"""The new words of a memory, on one line; `None` if they are blank."""
 Names = Annotated[Many[str], AfterValidator(_names)]
 """Names or topics, without unusable values."""
 Cues = Annotated[Many[str], AfterValidator(_cues)]

@@ -1,20 +1,21 @@
 """ProfileWriter: writes the next portrait of a user from the former portrait and later records.
 
-The agent is one task (see `task`). An answer that loses or invents a detail is sent back once; a
-second answer that loses a detail is unusable.
+The agent is one task (see `task`). An answer that loses or invents a detail, or is too long, is
+sent back once; what a second answer loses is noted, and what is too long is cut at its end.
 """
 
 import asyncio
 from collections.abc import Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import accumulate
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.brief import NONE, clock
 from souffleur.agents.fields import Many, Note, Remark
-from souffleur.agents.task import Brief, Context, Task, ask_task, unusable
+from souffleur.agents.task import Brief, Context, Task, ask_task
 from souffleur.errors import AnswerError
 from souffleur.knowledge.forgetting.subject import Subject, SubjectFinder
 from souffleur.knowledge.identity import COMMON, agent_of
@@ -31,7 +32,11 @@ from souffleur.knowledge.operation import (
     Verdict,
     derive_id,
 )
-from souffleur.knowledge.portrait_rule import forgotten_in, without_forgotten
+from souffleur.knowledge.portrait_rule import (
+    forgotten_in,
+    without_forgotten,
+    without_outdated,
+)
 from souffleur.knowledge.privacy.groups import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.secrets import find_secret
 from souffleur.knowledge.search.words import is_spaced, split
@@ -44,7 +49,7 @@ from souffleur.prompts import render
 MAX_KNOWN_MEMORIES = 40
 """Maximum memories for a portrait: core memories first, then the most valuable."""
 MAX_EPISODES = 10
-MAX_PORTRAIT_LENGTH = 1900
+MAX_PORTRAIT_LENGTH = 1800
 """Maximum characters of a portrait."""
 PARAGRAPHS = range(3, 6)
 
@@ -118,8 +123,6 @@ def faults(
         found.append(f"paragraphs: must be three to five (there are {len(answer.paragraphs)})")
     if any(map(is_blank, answer.paragraphs)):
         found.append("paragraphs: one is empty")
-    if len(answer.text) > MAX_PORTRAIT_LENGTH:
-        found.append(f"paragraphs: longer than {MAX_PORTRAIT_LENGTH} characters in all")
     if secret := find_secret(answer.words, withheld):
         found.append(f"it holds {secret}: leave it out")
     found += [
@@ -135,7 +138,7 @@ def known_alone(sources: Sources) -> list[str]:
     return [one.text for one in _gone(sources, "")]
 
 
-def lost(answer: PortraitAnswer, sources: Sources) -> str:
+def lost(answer: PortraitAnswer, sources: Sources) -> list[str]:
     """Return the names, numbers and dates of the former portrait that nothing would hold any more.
 
     A count or an age is not lost if it follows from known records.
@@ -144,28 +147,44 @@ def lost(answer: PortraitAnswer, sources: Sources) -> str:
     kept = (answer.text, answer.name or "", answer.occupation or "")
     gone = _gone(sources, "\n".join((*kept, *dropped)))
     left = [one for one in gone if not any(_is_part(words, one) for words in dropped)]
-    return "\n".join(f"- {one.text}" for one in left)
+    return [one.text for one in left]
 
 
-def unfounded(answer: PortraitAnswer, sources: Sources) -> str:
+def unfounded(answer: PortraitAnswer, sources: Sources) -> list[str]:
     """Return names and numbers of the portrait that no source has.
 
     Dates, counts and ages may follow from the sources.
     """
     known = "\n".join((sources.former.content if sources.former else "", sources.material))
     alien = counting.unfounded(answer.text, known, sources.names, on=sources.until.date())
-    return "\n".join(f"- {one.text}" for one in alien)
+    return [one.text for one in alien]
+
+
+def shortened(text: str) -> str:
+    """Return a text without its last sentences that are over the limit of a portrait.
+
+    >>> len(shortened("She bakes. " * 200)) <= MAX_PORTRAIT_LENGTH, shortened("She bakes.")
+    (True, 'She bakes.')
+    """
+    lengths = accumulate(len(one) for one in sentences(text))
+    fits = max((one for one in lengths if one <= MAX_PORTRAIT_LENGTH + 1), default=0)
+    return text[:fits].strip()
 
 
 def to_op(answer: PortraitAnswer, sources: Sources) -> Op:
     """Return the operation that writes the next version."""
     former = sources.former
     cut, told = sources.forgotten.cut, sources.forgotten.finds_or_may_find
-    dropped = [one for one in answer.dropped if not (told(one.detail) or told(one.why))]
+    text = shortened(answer.text)
+    whole = answer.model_copy(update={"paragraphs": text.split("\n\n")})
+    left_out = [Dropped(detail=one, why="left out") for one in lost(whole, sources)]
+    dropped = [
+        one for one in (*answer.dropped, *left_out) if not (told(one.detail) or told(one.why))
+    ]
     fields: dict[str, Any] = {
         "reason": reason_of(answer, sources),
         "quote": "",
-        "content": answer.text,
+        "content": text,
         "kind": Kind.FACT,
         "importance": Importance.HIGH,
         "data": {
@@ -244,17 +263,18 @@ class ProfileWriter:
         agent_id = agent_of(sphere) or _latest_agent(former, episodes)
         brief = await self.context.brief("portrait", user_id, agent_id, f"{lines}\n{summaries}")
         reader = SubjectFinder(forgotten_in(former, brief.persona.called))
+        held = await _held(knowledge, user_id, sphere)
         sources = Sources(
-            former=without_forgotten(former, reader) if former else None,
+            former=without_outdated(without_forgotten(former, reader), held) if former else None,
             forgotten=reader,
             material=f"{lines}\n\n{summaries}",
             names=tuple(dict.fromkeys(name for memory in known for name in memory.entities)),
             versions=versions,
-            elsewhere="\n".join(map(_all_of, await _held(knowledge, user_id, sphere))),
+            elsewhere="\n".join(map(_all_of, held)),
             until=max((episode.created_at for episode in episodes), default=now),
         )
         portrait = sources.former and _present(sources.former)
-        alone = "\n".join(f"- {one}" for one in await asyncio.to_thread(known_alone, sources))
+        alone = _listed(await asyncio.to_thread(known_alone, sources))
         question = render(
             "sources",
             brief.language,
@@ -263,7 +283,6 @@ class ProfileWriter:
             alone="\n\n" + render("alone", brief.language, details=alone) if alone else "",
             known=lines or NONE[brief.language],
             episodes=summaries or NONE[brief.language],
-            without="",
         )
         answer, signed = await self._ask(brief, question, sources)
         # With the revision in the id, a new version after an undo gets another id.
@@ -275,7 +294,7 @@ class ProfileWriter:
             sphere=sphere,
             at=now,
             reason=f"{why}; {reason_of(answer, sources)}",
-            ops=(to_op(answer, sources),),
+            ops=(await asyncio.to_thread(to_op, answer, sources),),
             **signed,
         )
         return await self._apply(verdict, former)
@@ -287,10 +306,12 @@ class ProfileWriter:
         language, withheld = brief.language, self.context.knowledge.withheld
 
         async def doubt(answer: PortraitAnswer) -> str:
+            if len(answer.text) > MAX_PORTRAIT_LENGTH:
+                return render("too_long", language, limit=MAX_PORTRAIT_LENGTH)
             if gone := await asyncio.to_thread(lost, answer, sources):
-                return render("lost", language, details=gone)
+                return render("lost", language, details=_listed(gone))
             alien = await asyncio.to_thread(unfounded, answer, sources)
-            return alien and render("unfounded", language, problems=alien)
+            return render("unfounded", language, problems=_listed(alien)) if alien else ""
 
         answered = await ask_task(
             self.context.judge,
@@ -305,11 +326,7 @@ class ProfileWriter:
                 repair="repair_task",
             ),
         )
-        answer = answered.value
-        if answered.rounds > 1 and (gone := await asyncio.to_thread(lost, answer, sources)):
-            problem = f"lost without a reason:\n{gone}"
-            raise unusable(answered.messages, answered.usage, problem)
-        return answer, answered.signed(ActorKind.PROFILE_WRITER, brief.stamp)
+        return answered.value, answered.signed(ActorKind.PROFILE_WRITER, brief.stamp)
 
     async def _apply(self, verdict: Verdict, former: Memory | None) -> Memory:
         (written,) = await self.context.knowledge.apply(verdict)
@@ -347,6 +364,10 @@ async def _known(
     best = await knowledge.most_valuable(user_id, limit=MAX_KNOWN_MEMORIES, now=now, sphere=sphere)
     every = {memory.id: memory for memory in (*core, *best)}
     return sorted(list(every.values())[:MAX_KNOWN_MEMORIES], key=lambda m: (m.created_at, m.id))
+
+
+def _listed(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {one}" for one in lines)
 
 
 def _tell(episode: Memory) -> str:

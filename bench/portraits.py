@@ -26,6 +26,7 @@ from typer import Argument
 
 from bench.command import Record, Recorded, ToJson, open_source, source_settings
 from bench.hand_written import USER, WrittenMemory, read_yaml
+from souffleur.agents.auditor import Auditor
 from souffleur.agents.brief import Persona
 from souffleur.agents.model.chat import Chat, Form, Reply, Request
 from souffleur.agents.portrait_writer import ProfileWriter
@@ -174,7 +175,12 @@ async def write_portraits(life: Life, chat: Chat, form: Form) -> list[Written]:
         try:
             context = Context(StructuredChat(listener, form=form), base, persona)
             summaries = Summaries(
-                base, ConversationSummarizer(context), ProfileWriter(context), pause=0, clock=stage
+                base,
+                ConversationSummarizer(context),
+                ProfileWriter(context),
+                Auditor(context),
+                pause=0,
+                clock=stage,
             )
             for step in life.steps:
                 stage.at = _evening(life, step)

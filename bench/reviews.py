@@ -140,8 +140,9 @@ async def _review(case: Case, judge: StructuredChat, folder: Path) -> Reviewed:
         await base.embed_turns()
         persona = Persona(case.user, case.assistant, ZONE, case.language)
         reviewer = MemoryReviewer(Context(judge, base, persona))
-        decision = await reviewer.run(memory, case.now)
-        return Reviewed(case, decision.op.op, decision.op.reason, decision.op.trail)
+        (decision,) = await reviewer.run([memory], case.now)
+        trail = getattr(decision.op, "trail", ())
+        return Reviewed(case, decision.op.op, decision.op.reason, trail)
     finally:
         await base.close()
 

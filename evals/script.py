@@ -139,7 +139,7 @@ class RunName(StrEnum):
     REVIEW = "review"
     DECAY = "decay"
     CONSOLIDATE = "consolidate"
-    CONTRADICTIONS = "contradictions"
+    AUDIT = "audit"
 
 
 class Known(Frozen):

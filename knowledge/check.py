@@ -10,9 +10,11 @@ from souffleur.knowledge.grounding import Grounds
 from souffleur.knowledge.identity import COMMON, SHARED
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState, Speaker
 from souffleur.knowledge.operation import (
+    REREADERS,
     ActorKind,
     Add,
     Boost,
+    Close,
     Contradict,
     Cue,
     Delete,
@@ -162,6 +164,8 @@ def _pointless(op: Op, context: CheckContext) -> Refused | None:
             return Refusal.USELESS, "the memory is already active"
     if isinstance(op, Share) and context.targets[0].sphere in (COMMON, SHARED):
         return Refusal.USELESS, "it does not belong to a single persona"
+    if isinstance(op, Close) and not context.targets[0].data.get("unresolved"):
+        return Refusal.USELESS, "nothing is open in it"
     if isinstance(op, Guard) and context.targets[0].kind is not Kind.BOUNDARY:
         return Refusal.USELESS, "only a boundary speaks of other memories"
     if isinstance(op, Boost) and _in_view(context.targets[0], context.verdict):
@@ -224,7 +228,8 @@ def _ungrounded(op: Op, context: CheckContext) -> Refused | None:
 
 
 def _unfounded(op: Op, context: CheckContext) -> Refused | None:
-    if context.verdict.by.who is not ActorKind.MONITOR or not isinstance(op, Add | Update):
+    judges = {ActorKind.MONITOR, *REREADERS}
+    if context.verdict.by.who not in judges or not isinstance(op, Add | Update | Merge):
         return None
     grounds = context.grounds or Grounds(context.verdict)
     if found := grounds.unfounded(op, context.targets):
@@ -257,6 +262,8 @@ def _protected(op: Op, context: CheckContext) -> Refused | None:
     for memory in context.targets:
         if memory.category is Category.SYSTEM and who is not ActorKind.HOST:
             return Refusal.PROTECTED, "only the host may change what the persona is"
+        if memory.verified and who is ActorKind.AUDITOR and isinstance(op, Update | Delete | Merge):
+            return Refusal.PROTECTED, "only the user's words may change what the user confirmed"
         if memory.category is not Category.CORE or context.by_person:
             continue
         if not was_asked_for(op, context.verdict) and isinstance(op, Forget | Delete):

@@ -20,6 +20,9 @@ NEAR = timedelta(days=3)
 PLAN_FOLLOW_UP = timedelta(days=7)
 """Time that a plan is kept after its day, so that the companion can ask how it went."""
 
+KEEP_FACTOR = 4.0
+"""By how much a KEEP lengthens the grace period of a memory that had faded."""
+
 _LASTING = frozenset({Category.SYSTEM, Category.CORE, Category.PROFILE})
 
 
@@ -141,7 +144,7 @@ def kept(memory: Memory, now: datetime, policy: Policy) -> Memory:
         memory = memory.model_copy(update={"asked_at": now, "asked_value": value})
         if not has_faded(memory, now, policy):
             return memory
-    grace = min(max(memory.grace_days, 1.0) * 2, policy.keep_grace_days)
+    grace = min(max(memory.grace_days, 1.0) * KEEP_FACTOR, policy.keep_grace_days)
     return memory.model_copy(
         update={
             "importance": max(policy.keep_value, effective(memory, now, policy)),
@@ -205,7 +208,8 @@ def _promotion(memory: Memory, policy: Policy) -> datetime | None:
     used_since = memory.anchor_at > memory.asked_at  # else the base is older than the review
     if used_since and base_value(memory, policy) >= memory.asked_value + policy.ask_again_above:
         return memory.anchor_at
-    again = _later(memory.asked_at, policy.ask_again_days)
+    known_for = (memory.asked_at - memory.created_at) / timedelta(days=1)
+    again = _later(memory.asked_at, max(policy.ask_again_days, known_for))
     return again if effective(memory, again, policy) >= policy.promote_at else None
 
 

@@ -11,7 +11,7 @@ from difflib import SequenceMatcher
 from functools import cached_property
 
 from souffleur.knowledge.memory import Memory
-from souffleur.knowledge.operation import Add, Delete, Update, Verdict
+from souffleur.knowledge.operation import Add, Delete, Merge, Update, Verdict
 from souffleur.knowledge.search.words import STOP_WORDS, is_spaced, split, terms
 from souffleur.knowledge.text import counting
 from souffleur.knowledge.text.dates import YEAR, Days, days_meant, is_among, is_read
@@ -75,14 +75,15 @@ class Grounds:
         read = self._is_read
         return [day for one in self._said for day in days_meant(one.text, one.at, is_read=read)]
 
-    def unfounded(self, op: Add | Update, targets: Iterable[Memory]) -> list[str]:
+    def unfounded(self, op: Add | Update | Merge, targets: Iterable[Memory]) -> list[str]:
         """Return the names, numbers and dates of an op's content that its judge did not see.
 
         Dates, counts and ages may follow from the messages. A content that says the opposite of its
         quote is returned whole.
         """
-        content, names = to_simplified(op.content), [to_simplified(one) for one in op.entities]
-        opposite = says_opposite(op.content, op.quote, (*op.entities, *self._verdict.called))
+        entities, quote = ((), "") if isinstance(op, Merge) else (op.entities, op.quote)
+        content, names = to_simplified(op.content), [to_simplified(one) for one in entities]
+        opposite = says_opposite(op.content, quote, (*entities, *self._verdict.called))
         found = [op.content] if opposite else []
         held = [to_simplified(one.content) for one in targets]
         alien = missing(content, "\n".join(held), names)

@@ -24,6 +24,7 @@ from souffleur.knowledge.operation import (
     is_id,
 )
 from souffleur.knowledge.policy import Policy
+from souffleur.knowledge.portrait_rule import without_outdated
 from souffleur.knowledge.privacy.groups import NEVER_KEPT, Group
 from souffleur.knowledge.search.embedder import Embedder
 from souffleur.knowledge.search.memories import search
@@ -315,6 +316,14 @@ class KnowledgeBase:
         )
         latest = Order("created_at", descending=True)
         return next(iter(await self._page(Filter(must), 1, latest)), None)
+
+    async def current_portrait(self, user_id: str, sphere: str | None = COMMON) -> Memory | None:
+        """Return the current portrait without the sentences that tell what was replaced since."""
+        portrait = await self.portrait(user_id, sphere)
+        if portrait is None:
+            return None
+        told = (MemoryState.ACTIVE, MemoryState.SUPERSEDED)
+        return without_outdated(portrait, await self.list(user_id, states=told, sphere=sphere))
 
     async def embed_turns(
         self, user_id: str | None = None, *, progress: Progress | None = None

@@ -270,7 +270,7 @@ class Memory(Frozen):
     relations: tuple[Relation, ...] = ()
     """Links to other memories."""
     judged: tuple[str, ...] = ()
-    """For a boundary: marks of the memories it was judged against, see `pairs.pair_mark`."""
+    """For a boundary: `boundary_pairs.pair_mark` of each memory that it was judged against."""
     state: MemoryState = MemoryState.ACTIVE
     """Only `active` memories are read by default."""
     evidence: tuple[Evidence, ...] = ()

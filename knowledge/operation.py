@@ -257,7 +257,15 @@ class Guard(Frozen):
     released: tuple[str, ...] = ()
     """The ids of memories to unlink."""
     judged: tuple[str, ...] = ()
-    """Marks of the memories that it was judged against now, see `pairs.pair_mark`."""
+    """Marks of the memories that it was judged against now, see `boundary_pairs.pair_mark`."""
+
+
+class Close(Frozen):
+    """Marks the open matter of an episode as over; the rest of the episode stays."""
+
+    op: Literal["CLOSE"] = "CLOSE"
+    target: str
+    reason: Text
 
 
 class Edit(Frozen):
@@ -286,6 +294,7 @@ Op = Annotated[
     | Confirm
     | Cue
     | Guard
+    | Close
     | Edit,
     Field(discriminator="op"),
 ]
@@ -304,8 +313,10 @@ class ActorKind(StrEnum):
     """The model that reviews due memories."""
     CONSOLIDATOR = "consolidator"
     """The model that merges memories."""
+    AUDITOR = "auditor"
+    """The model that reads all memories of a person together."""
     ARBITER = "arbiter"
-    """The model that settles contradictions."""
+    """The model that settled contradictions before there was an auditor."""
     CUE_WRITER = "cue_writer"
     """The model that writes cues."""
     BOUNDARY_LINKER = "boundary_linker"
@@ -318,6 +329,10 @@ class ActorKind(StrEnum):
     """The host's program."""
     IMPORT = "import"
     """Another system, whose file was imported."""
+
+
+REREADERS = frozenset({ActorKind.REVIEWER, ActorKind.AUDITOR})
+"""Models that change memories by what is known already, not by what was just said."""
 
 
 class Actor(Frozen):

@@ -20,11 +20,13 @@ from souffleur.knowledge.memory import (
     Speaker,
 )
 from souffleur.knowledge.operation import (
+    REREADERS,
     ActorKind,
     Add,
     Archive,
     Boost,
     Change,
+    Close,
     Confirm,
     Contradict,
     Cue,
@@ -54,6 +56,11 @@ _BY_DECAY: dict[type[Op], Callable[[Memory, datetime, Policy], Memory]] = {
     Boost: decay.boosted,
     Keep: decay.kept,
     Promote: decay.promoted,
+}
+_STATES: dict[type[Op], MemoryState] = {
+    Delete: MemoryState.FORGOTTEN,
+    Forget: MemoryState.FORGOTTEN,
+    Archive: MemoryState.ARCHIVED,
 }
 _SOURCES = {
     ActorKind.USER: Source.USER,
@@ -149,11 +156,9 @@ def _single(op: Op, old: Memory, context: PlanContext) -> Memory:
     now = context.verdict.at
     if changed := _BY_DECAY.get(type(op)):
         return changed(old, now, context.policy)
+    if state := _STATES.get(type(op)):
+        return old.model_copy(update={"state": state})
     match op:
-        case Delete() | Forget():
-            return old.model_copy(update={"state": MemoryState.FORGOTTEN})
-        case Archive():
-            return old.model_copy(update={"state": MemoryState.ARCHIVED})
         case Restore():
             return _restored(old, now, context.policy)
         case Share():
@@ -166,6 +171,8 @@ def _single(op: Op, old: Memory, context: PlanContext) -> Memory:
             return old.model_copy(update={"cues": op.cues})
         case Guard():
             return _guarding(op, old)
+        case Close():
+            return old.model_copy(update={"data": {**old.data, "unresolved": None}})
         case Edit():
             update = {"content": op.content, "verified": True, "source": Source.USER, "cues": ()}
             until = _end_if_not_over(old, now, context.policy)
@@ -242,7 +249,9 @@ def _updated(op: Update, old: Memory, context: PlanContext) -> list[tuple[Memory
             "judged": (),
             "asked_at": None,  # new words need a new review
             "asked_value": None,
-            "evidence": evidence_for(op.quote, verdict),
+            "evidence": old.evidence
+            if verdict.by.who in REREADERS
+            else evidence_for(op.quote, verdict),
             "entities": op.entities or old.entities,
             "topics": op.topics or old.topics,
             "cues": op.cues,

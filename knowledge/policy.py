@@ -70,12 +70,15 @@ class Policy(Frozen):
     """The importance from which a memory never decays."""
     keep_value: float
     """The importance set by KEEP in a decay review."""
-    keep_grace_days: float = 90.0
-    """The maximum grace period; each KEEP doubles it up to here."""
+    keep_grace_days: float = 365.0
+    """The maximum grace period; each KEEP lengthens it up to here."""
     ask_again_above: float = 0.6
     """The rise in value after which promotion is reviewed again after a KEEP."""
     ask_again_days: float = 30.0
-    """The days after which promotion is reviewed again after a KEEP, even without a rise."""
+    """The days after which promotion is reviewed again after a KEEP, even without a rise.
+
+    For an older memory, it is as long again as it has been known.
+    """
 
     def rule(self, category: str) -> DecayRule:
         """Return the rule that a category follows.

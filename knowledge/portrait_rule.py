@@ -1,23 +1,31 @@
 """Portraits: when they must be rewritten, and which details must leave them. Pure functions."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from pydantic import AwareDatetime
 
-from souffleur.knowledge.forgetting.subject import Subject, SubjectFinder
-from souffleur.knowledge.memory import Frozen, Memory, MemoryState, Number
+from souffleur.knowledge.forgetting.likeness import TOLD_SHARE, SoughtMemory
+from souffleur.knowledge.forgetting.subject import Subject, SubjectFinder, break_after
+from souffleur.knowledge.memory import NARRATIVE, Frozen, Memory, MemoryState, Number
 from souffleur.knowledge.operation import derive_id
+from souffleur.knowledge.text.details import missing
+from souffleur.knowledge.text.sentences import sentences
 
-EPISODES_PER_PORTRAIT = 5
+EPISODES_PER_PORTRAIT = 10
 """Number of new episodes after which a portrait is rewritten."""
-MAX_PORTRAIT_AGE = timedelta(days=7)
-BIG_PAUSE = timedelta(days=1)
-"""Minimum time between two portraits for big news, as people tell big news in pieces."""
+MAX_PORTRAIT_AGE = timedelta(days=30)
+"""Age at which a portrait is rewritten if there is a new episode."""
+NEWS_PAUSE = timedelta(days=1)
+"""Minimum time between two portraits for news, as people tell big news in pieces."""
+
+
+_CLEARLY = 0.1
+"""By how much the share of a superseded memory in a sentence exceeds that of any active memory."""
 
 
 class PortraitStatus(Frozen):
-    """The notes between two versions of a user's portrait."""
+    """The notes about what is known of a user: between two portraits, and two audits."""
 
     user_id: str
     sphere: str = ""
@@ -25,6 +33,8 @@ class PortraitStatus(Frozen):
     """The creation time of the latest episode in the portrait."""
     big: bool = False
     """Whether the monitor found news that changes who the user is."""
+    audited_at: AwareDatetime | None = None
+    """When all memories were last read together; `None` if they never were."""
     tries: Number = 0
     retry_at: AwareDatetime | None = None
     error: str = ""
@@ -37,29 +47,71 @@ class PortraitStatus(Frozen):
 
 
 def why_due(
-    former: Memory | None, episodes: list[Memory], status: PortraitStatus, now: datetime
+    former: Memory | None,
+    episodes: list[Memory],
+    status: PortraitStatus,
+    now: datetime,
+    *,
+    outdated: bool = False,
 ) -> str:
     """Return why a portrait must be rewritten now; empty if it need not be.
 
-    `former` is the current version, or else the latest version; `episodes` are those created since.
-    A first portrait is not written before the first episode.
+    `former` is the current version, or else the latest version; `episodes` are those created since;
+    `outdated` says whether it tells what has changed since. A first portrait is not written before
+    the first episode.
     """
     if former is None and not episodes:
         return ""
     if former is not None and is_withdrawn(former):
         return "something in it was to be forgotten"
-    if status.big and (former is None or now - former.created_at >= BIG_PAUSE):
-        return "something big was told"
+    if former is None or now - former.created_at >= NEWS_PAUSE:
+        if status.big:
+            return "something big was told"
+        if outdated:
+            return "it tells what has changed"
     if len(episodes) >= EPISODES_PER_PORTRAIT:
         return f"{len(episodes)} new episodes"
     began = former.created_at if former else episodes[0].created_at
     began = max(began, status.until or began)  # with the same words it keeps its date
-    return "a week has passed" if episodes and now - began >= MAX_PORTRAIT_AGE else ""
+    is_old = bool(episodes) and now - began >= MAX_PORTRAIT_AGE
+    return f"{MAX_PORTRAIT_AGE.days} days have passed" if is_old else ""
 
 
 def is_withdrawn(portrait: Memory) -> bool:
     """Return whether a portrait is withdrawn because it repeats a text forgotten on request."""
     return portrait.state is MemoryState.FORGOTTEN and bool(portrait.data.get("without"))
+
+
+def without_outdated(portrait: Memory, memories: Iterable[Memory]) -> Memory:
+    """Return a portrait without the sentences that tell what was replaced since it was written.
+
+    `memories` are those of its user and sphere, active or superseded. Such a sentence has a name,
+    number or date that only superseded memories have, or is clearly nearer to one of them than to
+    every active memory.
+    """
+    every = [one for one in memories if one.category not in NARRATIVE]
+    gone = [one for one in every if _was_replaced(one, since=portrait.created_at)]
+    if not gone:
+        return portrait
+    valid = [one.content for one in every if one.state is MemoryState.ACTIVE]
+    details = [(one, {*missing(one.content, "\n".join(valid), one.entities)}) for one in gone]
+    old, new = [SoughtMemory(one.content) for one in gone], [*map(SoughtMemory, valid)]
+
+    def is_outdated(sentence: str) -> bool:
+        told = max(one.nearness(sentence) for one in old)
+        if told >= max([TOLD_SHARE, *(one.nearness(sentence) + _CLEARLY for one in new)]):
+            return True
+        return any(lost - {*missing(one.content, sentence, one.entities)} for one, lost in details)
+
+    parts = sentences(portrait.content)
+    kept = [break_after(one) if is_outdated(one) else one for one in parts]
+    if kept == parts:
+        return portrait
+    return portrait.model_copy(update={"content": "".join(kept).strip()})
+
+
+def _was_replaced(memory: Memory, *, since: datetime) -> bool:
+    return memory.state is MemoryState.SUPERSEDED and memory.updated_at > since
 
 
 def forgotten_in(portrait: Memory | None, called: Sequence[str]) -> Subject:

@@ -490,7 +490,7 @@ class Souffleur:
     async def run(self, name: str, options: "RunOptions | None" = None) -> "RunResult":
         """Do one kind of scheduled run now.
 
-        `name` is decay, review, consolidate, profile, contradictions, cues, boundaries, purge or
+        `name` is decay, review, consolidate, profile, audit, cues, boundaries, purge or
         report. Raises SettingsError for another name, or if a needed model is not configured.
         """
         from souffleur.service.jobs import RUNS, perform

@@ -26,8 +26,8 @@ from souffleur.telemetry.watches import make_metrics, make_watch, watched_chat
 from souffleur.times import Clock, TimeSource
 
 if TYPE_CHECKING:  # langgraph takes long to load, and is needed only with a model
+    from souffleur.agents.auditor import Auditor
     from souffleur.agents.boundary_linker import BoundaryLinker
-    from souffleur.agents.conflict_resolver import ConflictResolver
     from souffleur.agents.consolidator import Consolidator
     from souffleur.agents.cue_writer import CueWriter
     from souffleur.agents.forgetting_judge import ForgettingJudge
@@ -45,7 +45,7 @@ class Agents:
     summaries: "Summaries"
     reviewer: "MemoryReviewer"
     consolidator: "Consolidator"
-    conflict_resolver: "ConflictResolver"
+    auditor: "Auditor"
     cue_writer: "CueWriter"
     boundary_linker: "BoundaryLinker"
     forgetting_judge: "ForgettingJudge"
@@ -159,8 +159,8 @@ async def open_parts(
 def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock: Clock) -> Agents:
     """Return the agents, which share one chat."""
     # Imported here, as langgraph takes long to load and is needed only with a model.
+    from souffleur.agents.auditor import Auditor
     from souffleur.agents.boundary_linker import BoundaryLinker
-    from souffleur.agents.conflict_resolver import ConflictResolver
     from souffleur.agents.consolidator import Consolidator
     from souffleur.agents.cue_writer import CueWriter
     from souffleur.agents.forgetting_judge import ForgettingJudge
@@ -175,18 +175,20 @@ def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock:
     judge = StructuredChat(chat, form=settings.answer_form)
     refuses_special = "special" in settings.refuse
     context = Context(judge, knowledge, usual(settings), refuses_special=refuses_special)
+    auditor = Auditor(context)
     return Agents(
         KnowledgeMonitor(context),
         Summaries(
             knowledge,
             ConversationSummarizer(context),
             ProfileWriter(context),
+            auditor,
             pause=settings.retry_pause,
             clock=clock,
         ),
         MemoryReviewer(context),
         Consolidator(context),
-        ConflictResolver(context),
+        auditor,
         CueWriter(context),
         BoundaryLinker(context),
         ForgettingJudge(context),

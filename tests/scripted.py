@@ -122,3 +122,10 @@ def by_name(**scripts: Script | Answer) -> Script:
         return script(request) if callable(script) else script
 
     return answered
+
+
+def decided(request: Request, action: str, **fields: Any) -> dict[str, Any]:
+    """A review that decides the same on each memory that is shown."""
+    shown = re.findall(r"(?m)^(m\d+) \(", request.messages[1].content)
+    each = [{"id": handle, "reason": "because", "action": action, **fields} for handle in shown]
+    return {"reason": "because", "query": None, "decisions": each}

@@ -5,6 +5,7 @@ import re
 import shlex
 import textwrap
 from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +21,7 @@ from souffleur.integrations.mem0 import routes as mem0
 from souffleur.knowledge.operation import Refusal
 from souffleur.knowledge.policy import COMPANION
 from souffleur.server.app import ROUTERS
-from souffleur.service.jobs import HOUR, RUNS
+from souffleur.service.jobs import HOUR, RUNS, WEEK
 from souffleur.settings import all_fields, load_settings, variable_of
 from tests import reference_pages
 from tests.souffleur.integrations.langchain.agents import scripted
@@ -311,8 +312,9 @@ def test_refusals_and_runs_are_all_explained() -> None:
     memory = (ROOT / "docs" / "memory.md").read_text(encoding="utf-8")
     assert {str(one) for one in Refusal} <= set(re.findall("`([a-z_]+)`", memory))
     decay = (ROOT / "docs" / "decay.md").read_text(encoding="utf-8")
-    rows = dict(re.findall(r"^\| `([a-z]+)` \| .* \| (hourly|daily) \|$", decay, re.M))
-    cadences = {name: "hourly" if run.every == HOUR else "daily" for name, run in RUNS.items()}
+    rows = dict(re.findall(r"^\| `([a-z]+)` \| .* \| (hourly|daily|weekly) \|$", decay, re.M))
+    told = {HOUR: "hourly", timedelta(days=1): "daily", WEEK: "weekly"}
+    cadences = {name: told[run.every] for name, run in RUNS.items()}
     assert rows == cadences
 
 

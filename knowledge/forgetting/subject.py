@@ -120,7 +120,7 @@ class SubjectFinder:
         if not self.finds(text):
             return text
         head, body = _headed(text)
-        kept = [_blank(one) if self.finds(one) else one for one in sentences(body)]
+        kept = [break_after(one) if self.finds(one) else one for one in sentences(body)]
         left = "".join(kept).strip()
         return "" if self.finds(left) or not any(map(str.isalnum, left)) else head + left
 
@@ -203,6 +203,6 @@ def _headed(text: str) -> tuple[str, str]:
     return (found[0], text[found.end() :]) if found else ("", text)
 
 
-def _blank(sentence: str) -> str:
+def break_after(sentence: str) -> str:
     """Return the paragraph break at the end of a sentence that is cut, if there is one."""
     return "\n\n" if "\n" in sentence[len(sentence.rstrip()) :] else ""

@@ -45,7 +45,7 @@ class RunName(StrEnum):
     DECAY = "decay"
     CONSOLIDATE = "consolidate"
     PROFILE = "profile"
-    CONTRADICTIONS = "contradictions"
+    AUDIT = "audit"
     CUES = "cues"
     BOUNDARIES = "boundaries"
     PURGE = "purge"

@@ -7,9 +7,9 @@ from datetime import datetime
 from types import MappingProxyType
 
 from souffleur.knowledge import decay
+from souffleur.knowledge.boundary_pairs import is_judged
 from souffleur.knowledge.memory import Kind, Memory
 from souffleur.knowledge.operation import Importance
-from souffleur.knowledge.pairs import is_judged
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.search.query import Found
 from souffleur.knowledge.search.words import is_spaced, terms

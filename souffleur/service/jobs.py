@@ -18,9 +18,9 @@ from souffleur.knowledge.store.ledger import Journal
 from souffleur.knowledge.store.runs import run_log, watermarks
 from souffleur.knowledge.store.runs.watermarks import DAY, Leader, Watermark
 from souffleur.service.model_runs import (
+    run_audit,
     run_boundaries,
     run_consolidate,
-    run_contradictions,
     run_cues,
     run_profile,
     run_review,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 
-HOUR = timedelta(hours=1)
+HOUR, WEEK = timedelta(hours=1), timedelta(days=7)
 NIGHTLY_HOUR = 3
 """The hour of the day in UTC at which daily jobs run."""
 
@@ -107,8 +107,8 @@ RUNS = {
         # Before decay, so that expired memories are condensed, not only dropped.
         _asking("consolidate", DAY, run_consolidate, lambda agents: agents.consolidator),
         Run("decay", HOUR, _decay),
-        _asking("review", HOUR, run_review, lambda agents: agents.reviewer),
-        _asking("contradictions", DAY, run_contradictions, lambda agents: agents.conflict_resolver),
+        _asking("review", WEEK, run_review, lambda agents: agents.reviewer),
+        _asking("audit", DAY, run_audit, lambda agents: agents.auditor),
         _asking("profile", DAY, run_profile, lambda agents: agents.summaries),
         _asking("cues", DAY, run_cues, lambda agents: agents.cue_writer),
         _asking("boundaries", DAY, run_boundaries, lambda agents: agents.boundary_linker),
@@ -149,7 +149,7 @@ def _job(parts: "Parts", run: Run) -> Job:
         if result.error:  # the rest is tried before the next period
             raise result.error
 
-    return Job(run.name, run.every, work, at_hour=NIGHTLY_HOUR if run.every == DAY else None)
+    return Job(run.name, run.every, work, at_hour=None if run.every == HOUR else NIGHTLY_HOUR)
 
 
 class Schedule:

@@ -1,27 +1,24 @@
-"""The runs that ask a model: review, consolidate, contradictions, boundaries, cues, profile."""
+"""The runs that ask a model: review, audit, consolidate, boundaries, cues, profile."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from souffleur.agents.reviewer import review_id
+from souffleur.agents.auditor import is_due, is_read
+from souffleur.agents.reviewer import MAX_TOGETHER, review_id
 from souffleur.knowledge import grouping
-from souffleur.knowledge.memory import NARRATIVE, Category, Due, Memory, MemoryState
-from souffleur.knowledge.operation import Delete, LedgerEntry, entry_id
-from souffleur.knowledge.pairs import (
+from souffleur.knowledge.boundary_pairs import (
     BoundaryTask,
-    ConflictSet,
     find_boundary_tasks,
-    find_conflict_sets,
-    users_with_candidates,
 )
-from souffleur.knowledge.store.runs import run_log
+from souffleur.knowledge.memory import NARRATIVE, Category, Due, Memory, MemoryState, Source
+from souffleur.knowledge.operation import Delete, LedgerEntry, entry_id
 from souffleur.service.run import RunItem, RunOptions, RunResult, item_for, side_by_side
 
 if TYPE_CHECKING:
+    from souffleur.agents.auditor import Auditor
     from souffleur.agents.boundary_linker import BoundaryLinker
-    from souffleur.agents.conflict_resolver import ConflictResolver
     from souffleur.agents.consolidator import Consolidator
     from souffleur.agents.cue_writer import CueWriter
     from souffleur.agents.reviewer import Decision, MemoryReviewer
@@ -29,6 +26,10 @@ if TYPE_CHECKING:
     from souffleur.service.summaries import DuePortrait, Summaries
 
 
+SOON = timedelta(days=14)
+"""Time within which memories become due that fill up a review, so that fewer are needed."""
+MAX_SOON = 100
+"""Maximum memories read to fill up the reviews of a user."""
 REVIEWED_DUE = (Due.PROMOTION, Due.REVIEW)
 """Reasons of due memories that a reviewer decides on."""
 
@@ -36,44 +37,68 @@ REVIEWED_DUE = (Due.PROMOTION, Due.REVIEW)
 async def run_review(
     knowledge: "KnowledgeBase", reviewer: "MemoryReviewer", options: RunOptions
 ) -> RunResult:
-    """Have a model decide on each memory that is due for review, users concurrently."""
+    """Have a model decide on what is due for review, up to ten memories of a user together."""
     now, user_id, limit = options.now, options.user_id, options.limits.memories
     due = await knowledge.count_due(now, REVIEWED_DUE, user_id=user_id)
     result = RunResult("review", options, due=due)
     memories = await knowledge.due(now, REVIEWED_DUE, user_id=user_id, limit=limit)
     max_deletions = result.max_deletions(len(memories))
-    by_user: defaultdict[str, list[Memory]] = defaultdict(list)
-    for memory in memories:
-        by_user[memory.user_id].append(memory)
 
-    async def one(memory: Memory) -> list[RunItem]:
+    async def one(some: Sequence[Memory]) -> list[RunItem]:
         # Decided before for this state (refused, or waits for the user's yes): costs no call.
-        if decided := await knowledge.journal.get_entries([entry_id(review_id(memory), 0)]):
-            return [item_for(memory, decided[0])]
-        decision = await reviewer.run(memory, now)
-        result.spend(decision.verdict.cost)
-        return [await _carry_out(knowledge, decision, result, max_deletions)]
+        ids = {entry_id(review_id(memory), 0): memory for memory in some}
+        decided = {entry.id: entry for entry in await knowledge.journal.get_entries(list(ids))}
+        items = [item_for(ids[id], entry) for id, entry in decided.items()]
+        left = [memory for id, memory in ids.items() if id not in decided]
+        for decision in await reviewer.run(left, now) if left else ():
+            result.spend(decision.verdict.cost)
+            count = result.count("DELETE") + sum(item.op == "DELETE" for item in items)
+            may_delete = count < max_deletions
+            items.append(await _carry_out(knowledge, decision, result.options, may_delete))
+        return items
 
-    await side_by_side(result, by_user, one, lambda memory: memory)
+    work = _together(memories, MAX_TOGETHER)
+    for user_id, parts in work.items():
+        every = await knowledge.due(now + SOON, REVIEWED_DUE, user_id=user_id, limit=MAX_SOON)
+        soon = [one for one in every if one.due_at and one.due_at > now]
+        parts[:] = [_filled(part, soon) for part in parts]
+    await side_by_side(result, work, one, lambda some: some[0])
     if due > len(memories) and not result.stopped:
         result.stopped = f"it may look at {limit} of {due}"
     return result
 
 
+def _filled(part: list[Memory], soon: Sequence[Memory]) -> list[Memory]:
+    """Return memories that are due, and in what is left of their request, some that soon are."""
+    here = part[0].agent_id, part[0].sphere
+    alike = [one for one in soon if (one.agent_id, one.sphere) == here]
+    return [*part, *alike[: MAX_TOGETHER - len(part)]]
+
+
+def _together(memories: Iterable[Memory], most: int) -> dict[str, list[list[Memory]]]:
+    """Return by user the memories of one persona and sphere, as a list for each request."""
+    alike: defaultdict[tuple[str, str, str], list[Memory]] = defaultdict(list)
+    for memory in memories:
+        alike[memory.user_id, memory.agent_id, memory.sphere].append(memory)
+    work: defaultdict[str, list[list[Memory]]] = defaultdict(list)
+    for (user_id, _, _), mine in alike.items():
+        work[user_id] += [mine[at : at + most] for at in range(0, len(mine), most)]
+    return work
+
+
 async def _carry_out(
-    knowledge: "KnowledgeBase", decision: "Decision", result: RunResult, max_deletions: int
+    knowledge: "KnowledgeBase", decision: "Decision", options: RunOptions, may_delete: bool
 ) -> RunItem:
-    op, memory = decision.op, decision.memory
-    if isinstance(op, Delete) and result.count("DELETE") >= max_deletions:
-        why = f"it would be deleted, but {max_deletions} were in this run"
-        return RunItem(memory, "WAITS", why, op.trail)
-    if result.options.dry_run:
-        return RunItem(memory, op.op, op.reason, op.trail)
+    op, memory, trail = decision.op, decision.memory, getattr(decision.op, "trail", ())
+    if isinstance(op, Delete) and not may_delete:
+        return RunItem(memory, "WAITS", "it would be deleted, but enough were in this run", trail)
+    if options.dry_run:
+        return RunItem(memory, op.op, op.reason, trail)
     current = await knowledge.get(memory.id, user_id=memory.user_id)
     if current.revision != memory.revision:
-        return RunItem(memory, "CHANGED", "it was changed while it was thought about", op.trail)
+        return RunItem(memory, "CHANGED", "it was changed while it was thought about", trail)
     (entry,) = await knowledge.apply(decision.verdict)
-    return item_for(memory, entry, op.trail)
+    return item_for(memory, entry, trail)
 
 
 Group = list[Memory]
@@ -107,47 +132,34 @@ async def run_consolidate(
     return result
 
 
-LOOKBACK_OVERLAP = timedelta(days=2)
-"""Overlap of two runs: a memory has the time of its turn, which may have been judged later."""
-MAX_RUNS_READ = 20
-"""Maximum records of former runs read to find the last complete one."""
-
-
-async def run_contradictions(
-    knowledge: "KnowledgeBase", resolver: "ConflictResolver", options: RunOptions
+async def run_audit(
+    knowledge: "KnowledgeBase", auditor: "Auditor", options: RunOptions
 ) -> RunResult:
-    """Compare the memories since the last complete run with earlier memories."""
-    since = await _done_until(knowledge, options.user_id)
-    work: defaultdict[str, list[ConflictSet]] = defaultdict(list)
-    for user_id in await users_with_candidates(knowledge, options.now, since, options.user_id):
-        if user_id not in options.resting:
-            work[user_id] = await find_conflict_sets(knowledge, user_id, options.now, since)
-    result = RunResult("contradictions", options, due=sum(map(len, work.values())))
+    """Read all memories of each user together, by sphere, if there are new ones after a week."""
+    spheres: defaultdict[tuple[str, str], list[Memory]] = defaultdict(list)
+    for memory in await knowledge.list(options.user_id, now=options.now):
+        if is_read(memory) and memory.user_id not in options.resting:
+            spheres[memory.user_id, memory.sphere].append(memory)
+    work: defaultdict[str, list[Memory]] = defaultdict(list)
+    for (user_id, sphere), memories in spheres.items():
+        status = await knowledge.sessions.portrait_status(user_id, sphere)
+        if is_due(memories, status, options.now):
+            work[user_id].append(memories[-1])
+    result = RunResult("audit", options, due=sum(map(len, work.values())))
 
-    async def one(pair: ConflictSet) -> Sequence[RunItem]:
-        entries = await resolver.run(pair, now=options.now, dry_run=options.dry_run)
+    async def one(latest: Memory) -> list[RunItem]:
+        entries = await auditor.run(
+            latest.user_id, latest.sphere, now=options.now, dry_run=options.dry_run
+        )
         for entry in entries:
-            if entry.at == options.now:  # else it was decided, and paid for, by a former run
-                result.spend(entry.cost)
+            result.spend(entry.cost)
         return [
-            item_for(entry.changes[-1].after if entry.changes else pair.memory, entry)
+            item_for(entry.changes[-1].after if entry.changes else latest, entry)
             for entry in entries
         ]
 
-    await side_by_side(result, work, one, lambda pair: pair.memory)
+    await side_by_side(result, work, one, lambda latest: latest)
     return result
-
-
-async def _done_until(knowledge: "KnowledgeBase", user_id: str | None) -> datetime | None:
-    """Return when the last complete run over these memories began; `None` if there is no run."""
-    records = await run_log.latest(knowledge.journal, name="contradictions", limit=MAX_RUNS_READ)
-    whole = (
-        one.began
-        for one in records
-        if not one.stopped and not one.counts.get("FAILED") and one.of_user in {None, user_id}
-    )
-    began = next(whole, None)
-    return began - LOOKBACK_OVERLAP if began else None
 
 
 def _items(memories: Sequence[Memory], entries: Mapping[str, LedgerEntry]) -> list[RunItem]:
@@ -191,11 +203,10 @@ _WITHOUT_CUES = {*NARRATIVE, Category.SYSTEM}
 async def run_cues(
     knowledge: "KnowledgeBase", writer: "CueWriter", options: RunOptions
 ) -> RunResult:
-    """Write cues for the active memories without cues, `MAX_AT_ONCE` memories in a request."""
-    work = await _find_work(knowledge, options)
-    result = RunResult(
-        "cues", options, due=sum(len(part) for mine in work.values() for part in mine)
-    )
+    """Write cues for memories that no model wrote, `MAX_AT_ONCE` memories in a request."""
+    known = await knowledge.list(options.user_id, now=options.now)
+    bare = [one for one in known if _lacks_cues(one) and one.user_id not in options.resting]
+    work, result = _together(bare, MAX_AT_ONCE), RunResult("cues", options, due=len(bare))
 
     async def one(part: list[Memory]) -> list[RunItem]:
         entries = await writer.run(part, now=options.now, dry_run=options.dry_run)
@@ -209,25 +220,16 @@ async def run_cues(
     return result
 
 
-async def _find_work(
-    knowledge: "KnowledgeBase", options: RunOptions
-) -> dict[str, list[list[Memory]]]:
-    """Return the memories without cues by user, as a list for each request."""
-    together: defaultdict[tuple[str, str, str], list[Memory]] = defaultdict(list)
-    for memory in await knowledge.list(options.user_id, now=options.now):
-        wanted = not memory.cues and memory.category not in _WITHOUT_CUES
-        if wanted and memory.user_id not in options.resting:
-            together[memory.user_id, memory.agent_id, memory.sphere].append(memory)
-    work: defaultdict[str, list[list[Memory]]] = defaultdict(list)
-    for (user_id, _, _), mine in together.items():
-        work[user_id] += [mine[at : at + MAX_AT_ONCE] for at in range(0, len(mine), MAX_AT_ONCE)]
-    return dict(work)
+def _lacks_cues(memory: Memory) -> bool:
+    """Return whether cues are to be written for a memory; a judge gives its own memories theirs."""
+    written = memory.category in _WITHOUT_CUES or memory.source is Source.BACKGROUND_AI
+    return not (memory.cues or written)
 
 
 async def run_profile(
     knowledge: "KnowledgeBase", summaries: "Summaries", options: RunOptions
 ) -> RunResult:
-    """Write each portrait that is due: after five episodes, a week, or a big event."""
+    """Write each portrait that is due: after ten episodes, a month, or big news."""
     due: defaultdict[str, list[tuple[Memory, DuePortrait]]] = defaultdict(list)
     for user_id, anchor in (await _talked_with(knowledge, options.user_id)).items():
         if user_id not in options.resting:

@@ -117,7 +117,7 @@ def _day(moment: datetime | None, zone: tzinfo) -> str:
     return f"{moment.astimezone(zone):%Y-%m-%d}" if moment else "its day"
 
 
-NEGLECTED_AFTER = timedelta(days=2)
+NEGLECTED_AFTER = timedelta(days=8)
 """How long a memory may be due without a run before the host is warned."""
 
 
@@ -148,7 +148,7 @@ class Neglect:
 async def find_neglect(
     knowledge: "KnowledgeBase", settings: "Settings", now: datetime, *, has_model: bool
 ) -> Neglect | None:
-    """Return the memories that were due for two days in which no run handled them.
+    """Return the memories that were due for eight days in which no run handled them.
 
     Returns `None` if no memory is neglected, or if `schedule` was set to any value. Also returns
     `None` for a store on a server, where another process may have a schedule.

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 from loguru import logger
 
-from souffleur.errors import NotFoundError, OutageError, StoreError, is_outage
+from souffleur.errors import AnswerError, NotFoundError, OutageError, StoreError, is_outage
 from souffleur.knowledge.identity import COMMON, SHARED, knows
 from souffleur.knowledge.memory import Category, Memories, Memory, MemoryState
-from souffleur.knowledge.portrait_rule import PortraitStatus, why_due
+from souffleur.knowledge.portrait_rule import PortraitStatus, why_due, without_outdated
 from souffleur.knowledge.session import Segment, SegmentState
 from souffleur.telemetry.log_lines import describe, error_record, trace_bug
 
 if TYPE_CHECKING:
+    from souffleur.agents.auditor import Auditor
     from souffleur.agents.portrait_writer import ProfileWriter
     from souffleur.agents.summarizer import ConversationSummarizer
     from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -62,6 +63,7 @@ class Summaries:
         knowledge: "KnowledgeBase",
         summarizer: "ConversationSummarizer",
         profile_writer: "ProfileWriter",
+        auditor: "Auditor",
         *,
         pause: float,
         clock: Callable[[], datetime],
@@ -70,6 +72,7 @@ class Summaries:
         self._knowledge = knowledge
         self._summarizer = summarizer
         self._profile_writer = profile_writer
+        self._auditor = auditor
         self._pause = pause
         self._clock = clock
 
@@ -98,13 +101,23 @@ class Summaries:
         found = []
         for sphere in sorted({COMMON} | spheres):
             status = await knowledge.sessions.portrait_status(user_id, sphere)
-            sources = select_sources(portraits, episodes, status)
-            if why := why_due(sources.former, sources.episodes, status, self._clock()):
+            sources, now = select_sources(portraits, episodes, status), self._clock()
+            outdated = await self._is_outdated(sources.former)
+            if why := why_due(sources.former, sources.episodes, status, now, outdated=outdated):
                 found.append(DuePortrait(status, why))
         return found
 
+    async def _is_outdated(self, portrait: Memory | None) -> bool:
+        """Return whether a portrait tells what was replaced since it was written."""
+        if portrait is None or portrait.state is not MemoryState.ACTIVE:
+            return False
+        told = (MemoryState.ACTIVE, MemoryState.SUPERSEDED)
+        knowledge, sphere = self._knowledge.current, portrait.sphere
+        memories = await knowledge.list(portrait.user_id, states=told, sphere=sphere)
+        return without_outdated(portrait, memories) is not portrait
+
     async def write_portrait(self, user_id: str, why: str, sphere: str = COMMON) -> Memory:
-        """Write a new portrait in a sphere, due or not.
+        """Write a new portrait in a sphere, due or not; after big news, audit the memories first.
 
         Raises NotFoundError if nothing is known of the user, and the errors of the model.
         """
@@ -115,14 +128,23 @@ class Summaries:
             raise NotFoundError(
                 f"nothing is known of {user_id!r} yet: there is no portrait to write"
             )
+        if sources.status.big:
+            await self._audit(user_id, sphere, now)
         portrait = await self._profile_writer.run(
             user_id, former, episodes, why=why, now=now, sphere=sphere, versions=sources.versions
         )
         until = max((one.created_at for one in episodes), default=sources.status.until)
-        await sessions.save_portrait_status(
-            PortraitStatus(user_id=user_id, sphere=sphere, until=until)
-        )
+        status = await sessions.portrait_status(user_id, sphere)
+        done = {"until": until, "big": False, "tries": 0, "retry_at": None, "error": ""}
+        await sessions.save_portrait_status(status.model_copy(update=done))
         return portrait
+
+    async def _audit(self, user_id: str, sphere: str, now: datetime) -> None:
+        """Read all memories together; after an unusable answer, the weekly run does it."""
+        try:
+            await self._auditor.run(user_id, sphere, now=now)
+        except AnswerError as error:
+            logger.bind(user=user_id).warning("the memories are not audited: {}", describe(error))
 
     async def rewrite(self, user_id: str, portraits: Memories) -> None:
         """Rewrite episodes and these portraits after words were cut from them. Never raises."""

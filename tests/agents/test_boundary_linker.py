@@ -10,10 +10,10 @@ from souffleur.agents.model.chat import Chat
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.agents.task import Context
 from souffleur.errors import AnswerError, EndpointError
+from souffleur.knowledge.boundary_pairs import MAX_MEMORIES, BoundaryTask
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, Relation
 from souffleur.knowledge.operation import Actor, ActorKind, Delete, Edit, Update
-from souffleur.knowledge.pairs import MAX_MEMORIES, BoundaryTask
 from souffleur.service.model_runs import run_boundaries
 from souffleur.service.run import RunLimits, RunOptions, RunResult
 from tests.build import NOW, by_hand, days, keep

@@ -10,7 +10,6 @@ from hypothesis import example, given, strategies as st
 from pydantic import BaseModel, ValidationError
 
 from souffleur.agents.answers import read_answer
-from souffleur.agents.conflict_resolver import RulingAnswer
 from souffleur.agents.fields import MAX_QUOTE_LENGTH, MAX_REMARK_LENGTH, Until
 from souffleur.agents.verdict import AddAnswer, MonitorAnswer, ParseContext, to_ops
 from souffleur.errors import AnswerError
@@ -89,13 +88,6 @@ def test_days_within_the_span_are_kept() -> None:
 
     for day in (str(date(1900, 1, 1)), "2199-12-31", "2199-12"):
         assert Plan(until=day).until == day
-
-
-def test_a_ruling_has_the_same_days() -> None:
-    """The arbiter's since is read as the monitor's is."""
-    pair = {"pair": ["m1", "m2"], "reason": "r", "exclude": "yes", "holds": "m1"}
-    with pytest.raises(ValueError, match="from 1900 to 2199"):
-        RulingAnswer.model_validate({"pairs": [{**pair, "since": "9999-12-31"}]})
 
 
 @pytest.mark.parametrize("blank", BLANKS)

@@ -116,6 +116,7 @@ async def test_all_three_who_write_are_told(tmp_path: Path, language: str) -> No
             monitor={**answer(add(TRAIN, "9:40 train", special="none")), "big": True},
             episode=episode("Ann takes the train."),
             portrait=portrait("Ann travels.", "By train.", "To Leeds."),
+            audit="nothing",
         )
     )
     settings = Settings(path=tmp_path, refuse=("special",), language=language)
@@ -127,7 +128,8 @@ async def test_all_three_who_write_are_told(tmp_path: Path, language: str) -> No
         await memory.flush()
         history = await memory.knowledge.journal.entries("ann")
     asked = {request.name: request.messages[0].content for request in chat.requests}
-    assert asked.keys() == {"monitor", "episode", "portrait"}
+    assert asked.keys() == {"monitor", "episode", "audit", "portrait"}
+    del asked["audit"]  # it tells nothing that is not in a memory
     for name, rules in asked.items():
         sections = [render(one, language) for one in ("special", f"special_{name}")]
         assert rules.endswith("\n\n".join(sections))

@@ -8,6 +8,7 @@ import pytest
 
 from souffleur.agents.brief import Persona
 from souffleur.agents.portrait_writer import (
+    MAX_PORTRAIT_LENGTH,
     PortraitAnswer,
     ProfileWriter,
     Sources,
@@ -282,19 +283,28 @@ async def test_a_detail_may_go_with_a_reason(tmp_path: Path) -> None:
         assert new.data["dropped"] == [gone]
 
 
-async def test_a_portrait_that_loses_details_twice_changes_nothing(tmp_path: Path) -> None:
-    """The former version stays in force, and the error says that details were lost."""
+async def test_what_is_lost_twice_is_noted(tmp_path: Path) -> None:
+    """The new version is in force, and keeps what it left out; after no answer nothing changes."""
     async with base_of(tmp_path) as base:
         facts = ("Ann lives in Lyon with 2 cats. Ann Roux paints.",)
         former, _ = await describe(base, None, PLAIN, facts=facts)
         poor = portrait("Ann lives in Lyon.", "She paints.", "She sings.")
-        with pytest.raises(AnswerError, match="lost without a reason") as caught:
-            await describe(base, former, poor, poor)
-        assert caught.value.usage["calls"] == 2
         with pytest.raises(AnswerError, match="holds no JSON") as caught:
             await describe(base, former, poor, "no")
         assert caught.value.usage["calls"] == 2
         assert await base.portrait("ann") == former
+        new, _ = await describe(base, former, poor, poor)
+        assert {"detail": "2 cats", "why": "left out"} in new.data["dropped"]
+
+
+async def test_a_portrait_that_is_too_long_is_cut_at_its_end(tmp_path: Path) -> None:
+    """The model is asked to shorten it once; the last sentences, the least lasting, go."""
+    async with base_of(tmp_path) as base:
+        novel = portrait("Ann paints.", "She sings.", " ".join(["She rests."] * 200))
+        new, chat = await describe(base, None, novel, novel)
+        assert "longer than 1800 characters" in chat.requests[1].messages[-1].content
+        assert new.content.startswith("Ann paints.\n\nShe sings.\n\nShe rests. She")
+        assert MAX_PORTRAIT_LENGTH - 20 < len(new.content) <= MAX_PORTRAIT_LENGTH
 
 
 def sources(former: str, *names: str, without: tuple[str, ...] = ()) -> Sources:
@@ -341,7 +351,7 @@ def test_what_a_portrait_may_not_lose(
     former: str, names: tuple[str, ...], answer: PortraitAnswer, gone: list[str]
 ) -> None:
     """Numbers, and names known from memories; save what stands elsewhere or was said to go."""
-    assert lost(answer, sources(former, *names)) == "\n".join(f"- {text}" for text in gone)
+    assert lost(answer, sources(former, *names)) == gone
 
 
 @pytest.mark.parametrize(
@@ -363,7 +373,7 @@ def test_what_is_known_from_the_portrait_alone(
     """No memory or episode has it, and it follows from none; only this is asked back."""
     known = replace(sources(former), elsewhere=elsewhere)
     assert known_alone(known) == alone
-    assert lost(told("She sings."), known) == "\n".join(f"- {one}" for one in alone)
+    assert lost(told("She sings."), known) == alone
 
 
 async def test_the_model_is_told_what_is_known_nowhere_else(tmp_path: Path) -> None:
@@ -408,7 +418,7 @@ def test_what_a_portrait_may_not_invent() -> None:
     """Names and numbers; a date may be worked out from what is known."""
     known = Sources(former=None, material="She has 2 cats in Lyon.", names=(), until=NOW)
     answer = told("Since 16 March 2025 she has had 3 cats and a flat in Oslo.")
-    assert unfounded(answer, known) == "- 3 cats\n- Oslo"
+    assert unfounded(answer, known) == ["3 cats", "Oslo"]
 
 
 def test_what_was_forgotten_is_not_told_again() -> None:
@@ -421,7 +431,7 @@ def test_what_was_forgotten_is_not_told_again() -> None:
     assert known.former.content == "She lives."
     dropped = [{"detail": "900 euros", "why": "-"}, {"detail": "3 cats", "why": "-"}]
     silent = told("She paints.", dropped=dropped)
-    assert faults(silent, known) == lost(silent, known) == ""
+    assert (faults(silent, known), lost(silent, known)) == ("", [])
     op = to_op(silent, known)
     assert isinstance(op, Update)
     assert op.data["dropped"] == dropped[1:]

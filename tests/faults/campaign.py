@@ -199,10 +199,9 @@ def name_of(body: Body) -> str:
     if len(body["messages"]) == 1:
         return "probe"
     rules = body["messages"][0]["content"]
-    names = ("monitor", "episode", "portrait", "promote", "decay")
+    names = ("monitor", "episode", "portrait", "review", "audit")
     said = ((name, language) for name in names for language in LANGUAGES)
-    name = next(name for name, language in said if render(name, language, **NAMES) in rules)
-    return "review" if name in {"promote", "decay"} else name
+    return next(name for name, language in said if render(name, language, **NAMES) in rules)
 
 
 def _unchanged(_: Random, good: dict[str, Any]) -> dict[str, Any]:

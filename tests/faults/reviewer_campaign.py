@@ -1,5 +1,6 @@
 """The campaign of the reviewer: each attempt is a run over all of ann's memories that are due."""
 
+import re
 from collections.abc import Sequence
 from datetime import timedelta
 from random import Random
@@ -20,8 +21,10 @@ ARGUED = 25_000
 """Characters of a ledger entry, with all that was thought in three rounds."""
 
 
-def _good(_: Any) -> dict[str, Any]:
-    return {"reason": "because it is so", "action": "KEEP", "query": None}
+def _good(body: Any) -> dict[str, Any]:
+    shown = re.findall(r"(?m)^(m\d+) \(", "\n".join(one["content"] for one in body["messages"]))
+    each = [{"id": handle, "reason": "it is so", "action": "KEEP"} for handle in shown]
+    return {"reason": "because it is so", "query": None, "decisions": each}
 
 
 class ReviewerCampaign(Campaign):
@@ -52,7 +55,7 @@ class ReviewerCampaign(Campaign):
         if isinstance(report.error, EndpointError):
             assert report.stopped
         else:
-            assert len(report.items) == len(due), report.stopped
+            assert report.items, report.stopped
         assert not left & done.keys(), "what was decided is still due"
         assert left | done.keys() == due.keys(), "something was lost"
         assert all(line.reason for line in report.items if line.memory.id in left)

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import re
 import sys
 from pathlib import Path
 
@@ -58,12 +59,21 @@ def model(chance: random.Random) -> Scripted:
         if chance.random() < 0.1:
             return EndpointError("busy")
         if len(request.messages) == 2 and chance.random() < 0.2:
-            return {"reason": "unsure", "action": "SEARCH", "query": "thing"}
-        may = ["KEEP", "DELETE"]
-        may += ["PROMOTE"] if "becomes core" in request.messages[0].content else []
-        return {"reason": "because", "action": chance.choice(may), "query": None}
+            return {"reason": "unsure", "query": "thing"}
+        decisions = [_decision(chance, *one) for one in _asked(request)]
+        return {"reason": "because", "decisions": decisions}
 
     return Scripted(answered)
+
+
+def _asked(request: Request) -> list[tuple[str, str]]:
+    """The handles of a question, and what is asked about each."""
+    return re.findall(r"(?m)^(m\d+) \((core|stay)\?", request.messages[1].content)
+
+
+def _decision(chance: random.Random, handle: str, question: str) -> dict[str, str]:
+    may = ["KEEP", "DELETE", *(["PROMOTE"] if question == "core" else [])]
+    return {"id": handle, "reason": "because", "action": chance.choice(may)}
 
 
 async def deadly(folder: Path, writes: int) -> KnowledgeBase:

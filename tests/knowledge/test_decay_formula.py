@@ -237,13 +237,13 @@ def test_keep_answers_every_question_that_was_due() -> None:
     """Asked about promotion when it has long faded, a kept memory is not due for review at once."""
     late = NOW + days(90)
     kept = decay.scheduled(decay.kept(memory(importance=2.6), late, COMPANION), COMPANION)
-    assert (kept.importance, kept.grace_days, kept.due_for) == (0.5, 14.0, Due.REVIEW)
+    assert (kept.importance, kept.grace_days, kept.due_for) == (0.5, 28.0, Due.REVIEW)
     assert kept.due_at is not None
     assert kept.due_at > late
 
 
 def test_what_survives_review_is_asked_about_less_and_less() -> None:
-    """KEEP in a decay review sets 0.5 and doubles the grace: 7, 14, 28 … at most 90 days."""
+    """KEEP in a decay review sets 0.5, and the grace grows: 7, 28, 112 … at most a year."""
     one, then, graces = memory(importance=0.5), NOW, []
     for _ in range(6):
         then = then + days(one.grace_days + 1)
@@ -251,7 +251,7 @@ def test_what_survives_review_is_asked_about_less_and_less() -> None:
         graces.append(one.grace_days)
         assert one.importance == pytest.approx(0.5)
         assert one.due_at == then + days(one.grace_days)
-    assert graces == [14, 28, 56, 90, 90, 90]
+    assert graces == [28, 112, 365, 365, 365, 365]
 
 
 def test_promotion_makes_a_core_memory_that_lasts() -> None:

@@ -107,7 +107,7 @@ async def test_what_was_true_then_can_be_asked(base: KnowledgeBase) -> None:
         (Archive(target="x", reason="r"), {"state": MemoryState.ARCHIVED}),
         (Boost(target="x", reason="r"), {"uses": 1, "importance": 1.3}),
         (Promote(target="x", reason="r"), {"category": Category.CORE, "importance": 3.0}),
-        (Keep(target="x", reason="r"), {"grace_days": 14.0}),
+        (Keep(target="x", reason="r"), {"grace_days": 28.0}),
         (Confirm(target="x", reason="r"), {"verified": True, "confidence": 1.0}),
         (Edit(target="x", reason="r", content="Ann loves tea."), {"content": "Ann loves tea."}),
     ],

@@ -28,7 +28,17 @@ from souffleur.service.run import RunOptions
 from souffleur.settings import Settings
 from tests.build import NOW, days, verdict
 from tests.place import where
-from tests.scripted import Scripted, add, answer, by_name, delete, episode, portrait, update
+from tests.scripted import (
+    Scripted,
+    add,
+    answer,
+    by_name,
+    decided,
+    delete,
+    episode,
+    portrait,
+    update,
+)
 from tests.stores import empty_base, open_empty
 
 ME: dict[str, Any] = {"user_id": "ann"}
@@ -185,8 +195,8 @@ async def test_who_must_ask_for_what(tmp_path: Path, op: Op, who: ActorKind, wai
 
 async def test_a_review_that_waits_is_not_asked_again(tmp_path: Path) -> None:
     """The reviewer's DELETE waits; the next run says so and calls no model."""
-    let_go = {"reason": "nobody needs it", "action": "DELETE", "query": None}
-    async with opened(tmp_path, by_name(review=let_go)) as memory:
+    script = by_name(review=lambda request: decided(request, "DELETE"))
+    async with opened(tmp_path, script) as memory:
         await memory.remember("Ann likes tea.", **ME)
         later = RunOptions(NOW + days(60))
         (one,) = await memory.knowledge.due(later.now, tuple(Due), limit=9)

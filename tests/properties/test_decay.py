@@ -27,7 +27,7 @@ from souffleur.service.run import RunLimits, RunOptions
 from souffleur.settings import Settings
 from souffleur.times import from_clock
 from tests.build import NOW, days, memory
-from tests.scripted import Scripted
+from tests.scripted import Scripted, decided
 from tests.stores import empty_base
 
 Work = Callable[[KnowledgeBase], Awaitable[None]]
@@ -162,10 +162,8 @@ def test_core_and_three_and_more_are_untouched_after_ten_years() -> None:
     """Ten years of runs and reviews that would delete everything leave them as they were."""
 
     async def work(base: KnowledgeBase) -> None:
-        answer = {"reason": "r", "action": "DELETE", "query": None}
-        reaper = MemoryReviewer(
-            Context(StructuredChat(Scripted(lambda _: answer)), base, Persona(user="Ann"))
-        )
+        chat = Scripted(lambda request: decided(request, "DELETE"))
+        reaper = MemoryReviewer(Context(StructuredChat(chat), base, Persona(user="Ann")))
         lasting = made([(0.3, 0, Category.CORE), (3.0, 0, Category.FACT), (9.0, 0, Category.SKILL)])
         passing = made([(0.3, 0, Category.FACT)] * 3)
         renamed = [one.model_copy(update={"id": one.id[:-1] + "0"}) for one in passing]

@@ -102,9 +102,9 @@ async def test_each_read_path_brings_what_the_persona_was_told_and_nothing_else(
 
 
 async def test_no_model_is_shown_what_another_persona_was_told(stage: Stage) -> None:
-    """Neither judge nor summarizer, portrait, reviewer, consolidator nor arbiter mixes two."""
+    """Neither judge nor summarizer, portrait, reviewer, consolidator nor auditor mixes two."""
     stage.clock.at += days(40)
-    for name in ("review", "contradictions", "consolidate", "profile"):
+    for name in ("review", "audit", "consolidate", "profile"):
         await stage.memory.run(name)
     for agent_id in SECRETS:
         await READS["ask a model"](stage.memory, agent_id)
@@ -267,7 +267,7 @@ async def test_a_turn_reads_what_portraits_are_due_from_once(stage: Stage) -> No
     counted = Counted(knowledge.memories)
     watched = KnowledgeBase(counted, knowledge.journal, knowledge.embedder, knowledge.policy)
     unused: Any = None
-    await Summaries(watched, unused, unused, pause=1.0, clock=stage.memory.clock).run("ann")
+    await Summaries(watched, unused, unused, unused, pause=1.0, clock=stage.memory.clock).run("ann")
     episodes = await knowledge.list("ann", category=Category.EPISODE)
     portraits = await knowledge.portraits("ann", None)
     assert len({one.sphere for one in portraits}) == 3

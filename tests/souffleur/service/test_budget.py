@@ -101,6 +101,7 @@ async def test_all_agents_are_counted(tmp_path: Path) -> None:
             memory.observe(user_id="ann", user=text, assistant="ok")
         memory.end_session(user_id="ann")
         await memory.flush()
+        await memory.remember("Ann likes milk.", user_id="ann")
         await memory.run("cues")
         assert {request.name for request in chat.requests} >= {"monitor", "episode", "cues"}
         journal = memory.knowledge.journal

@@ -19,16 +19,10 @@ from souffleur.service.run import RunLimits, RunOptions
 from souffleur.settings import Settings
 from tests.build import NOW, days, verdict
 from tests.place import where
-from tests.scripted import by_name, episode, portrait
+from tests.scripted import by_name, decided, episode, portrait
 from tests.stage import staged
 from tests.stores import open_empty
 
-BOTH = {
-    "pairs": [
-        {"pair": ["m1", "m2"], "reason": "two flats", "exclude": "no", "holds": None, "since": None}
-    ]
-}
-"""A ruling on two memories that may both be true."""
 TALK = by_name(episode=episode("Ann told of her dog."), portrait=portrait("Ann.", "A dog.", "-"))
 
 
@@ -55,9 +49,7 @@ async def test_a_store_without_a_model_has_the_jobs_that_need_none(tmp_path: Pat
 
 async def test_a_run_leaves_a_record(tmp_path: Path) -> None:
     """Its counts and what it cost; none of a dry run, nor of one that found nothing due."""
-    async with staged(
-        tmp_path, by_name(review={"reason": "r", "action": "KEEP", "query": None})
-    ) as s:
+    async with staged(tmp_path, by_name(review=lambda request: decided(request, "KEEP"))) as s:
         await s.memory.run("decay")
         plan = Add(reason="r", quote="", content="Exam.", kind=Kind.TODO, expires_at=NOW + days(1))
         tea = Add(reason="r", quote="", content="Ann likes tea.")
@@ -75,14 +67,16 @@ async def test_a_run_leaves_a_record(tmp_path: Path) -> None:
 
 
 async def test_a_portrait_that_is_due_is_written_where_nobody_talks(tmp_path: Path) -> None:
-    """A week after the first talk; a dry run says why, and a second run finds nothing."""
+    """A month after the first talk; a dry run says why, and a second run finds nothing."""
     async with staged(tmp_path, TALK) as s:
         await s.say("my dog is called Rex", "he is three", "and very fat")
         await s.end()
         assert (await s.memory.run("profile")).due == 0
-        s.clock.at += days(8)
+        s.clock.at += days(31)
         dry = await s.memory.run("profile", RunOptions(s.clock(), dry_run=True))
-        assert [(line.op, line.reason) for line in dry.items] == [("PORTRAY", "a week has passed")]
+        assert [(line.op, line.reason) for line in dry.items] == [
+            ("PORTRAY", "30 days have passed")
+        ]
         assert await s.knowledge.portrait("ann") is None
         report = await s.memory.run("profile")
         assert (report.count("PORTRAY"), report.calls, report.tokens) == (1, 1, 110)
@@ -96,7 +90,7 @@ async def test_a_portrait_that_fails_is_told_and_stays_due(tmp_path: Path) -> No
     async with staged(tmp_path, failing) as s:
         await s.say("my dog is called Rex", "he is three", "and very fat")
         await s.end()
-        s.clock.at += days(8)
+        s.clock.at += days(31)
         for _ in range(2):
             assert [line.op for line in (await s.memory.run("profile")).items] == ["FAILED"]
         (latest, *_) = await run_log.latest(s.knowledge.journal, limit=1)
@@ -169,75 +163,3 @@ async def test_a_host_may_run_the_schedule_itself(tmp_path: Path) -> None:
         assert await decay
         assert await memory.knowledge.list("ann", category=Category.FACT) == []
     assert schedule.begin("decay") is None
-
-
-async def test_of_two_that_exclude_each_other_one_ends(tmp_path: Path) -> None:
-    """The later stays; what was looked at by a whole run is not looked at again."""
-
-    def ruled(_: Any) -> Any:
-        said = {"pair": ["m1", "m2"], "reason": "one home", "exclude": "yes", "holds": "m1"}
-        return {"pairs": [{**said, "since": None}]}
-
-    async with staged(tmp_path, by_name(arbitrate=ruled)) as s:
-        for day, city in enumerate(("Ulm", "Bonn")):
-            home = Add(reason="r", quote="", content=f"Ann lives in {city}.", entities=("home",))
-            at = NOW + days(day)
-            await s.knowledge.apply(verdict(home, who=ActorKind.HOST, name=city, at=at))
-        s.clock.at = NOW + days(2)
-        dry = await s.memory.run("contradictions", RunOptions(s.clock(), dry_run=True))
-        assert [(line.op, line.memory.content) for line in dry.items] == [
-            ("CONTRADICT", "Ann lives in Ulm.")
-        ]
-        assert len(await s.knowledge.list("ann")) == 2
-        report = await s.memory.run("contradictions")
-        assert (report.count("CONTRADICT"), report.calls) == (1, 1)
-        assert [one.content for one in await s.knowledge.list("ann")] == ["Ann lives in Bonn."]
-        s.clock.at = NOW + days(3)
-        assert (await s.memory.run("contradictions")).due == 0
-        assert len(s.asked("arbitrate")) == 2
-
-
-async def test_what_was_judged_late_is_looked_at(tmp_path: Path) -> None:
-    """A memory of a turn said two days before the last run, and judged after it, is not missed."""
-
-    async def say(city: str, user_id: str, day: float) -> None:
-        home = Add(reason="r", quote="", content=f"Lives in {city}.", entities=("home",))
-        about: dict[str, Any] = {"user_id": user_id, "name": (city, user_id), "at": NOW + days(day)}
-        await s.knowledge.apply(verdict(home, who=ActorKind.HOST, **about))
-
-    async with staged(tmp_path, by_name(arbitrate=BOTH)) as s:
-        for user_id in ("ann", "bob"):
-            await say("Ulm", user_id, 0)
-        await say("Bonn", "ann", 1)
-        s.clock.at = NOW + days(10)
-        assert (await s.memory.run("contradictions")).due == 1
-        await say("Bonn", "bob", 8)
-        s.clock.at = NOW + days(11)
-        assert (await s.memory.run("contradictions")).due == 1
-
-
-@pytest.mark.parametrize(
-    ("answer", "fields", "did", "due"),
-    [
-        pytest.param(BOTH, {}, ["SKIP", "SKIP"], 0, id="whole"),
-        pytest.param(BOTH, {"user_id": "ann"}, ["SKIP"], 0, id="of this user"),
-        pytest.param(BOTH, {"user_id": "bob"}, ["SKIP"], 1, id="of another user"),
-        pytest.param(BOTH, {"dry_run": True}, ["SKIP", "SKIP"], 1, id="dry"),
-        pytest.param(BOTH, {"limits": RunLimits(calls=0)}, [], 1, id="stopped"),
-        pytest.param(EndpointError("busy"), {}, ["FAILED", "FAILED"], 1, id="failed"),
-    ],
-)
-async def test_what_was_not_ruled_on_is_looked_at_again(
-    tmp_path: Path, answer: Any, fields: dict[str, Any], did: list[str], due: int
-) -> None:
-    """However old it is: a run begins where the last whole one over the same memories began."""
-    async with staged(tmp_path, by_name(arbitrate=answer)) as s:
-        for user_id in ("ann", "bob"):
-            for city in ("Ulm", "Bonn"):
-                home = Add(reason="r", quote="", content=f"Lives in {city}.", entities=("home",))
-                about: dict[str, Any] = {"user_id": user_id, "name": (city, user_id)}
-                await s.knowledge.apply(verdict(home, who=ActorKind.HOST, **about))
-        report = await s.memory.run("contradictions", RunOptions(NOW + days(10), **fields))
-        assert [line.op for line in report.items] == did
-        again = await s.memory.run("contradictions", RunOptions(NOW + days(20), user_id="ann"))
-        assert again.due == due

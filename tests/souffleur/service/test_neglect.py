@@ -44,7 +44,7 @@ async def test_it_is_told_at_opening(tmp_path: Path, caplog: pytest.LogCaptureFi
     assert warnings() == []
     await (await opened(LATE)).close()
     (told,) = warnings()
-    assert "1 memory has long been due, the first for 2 days" in told
+    assert "1 memory has long been due, the first for 8 days" in told
     assert "schedule=True (SOUFFLEUR_SCHEDULE=true)" in told
     assert "`souffleur run decay` by cron" in told  # and no review, which needs a model
     memory = await opened(LATE, schedule=False)
@@ -56,7 +56,7 @@ async def test_it_is_told_at_opening(tmp_path: Path, caplog: pytest.LogCaptureFi
 
 
 async def test_when_it_is_neglect(tmp_path: Path) -> None:
-    """Only a run of the last two days that would have looked counts; a server may be looked at."""
+    """Only a run of the last eight days that would have looked counts; a server is looked at."""
     base = await empty_base(tmp_path, dimension=16)
     await base.apply(TOLD)
 
@@ -71,7 +71,7 @@ async def test_when_it_is_neglect(tmp_path: Path) -> None:
     assert await neglected() == ("decay",)
     assert await neglected(qdrant_url="http://localhost:6333") == ()
     assert await neglected(schedule=False) == ()
-    await ran("decay", 3)
+    await ran("decay", 9)
     await ran("review", 1)
     assert await neglected() == ("decay",)
     await ran("decay", 1)

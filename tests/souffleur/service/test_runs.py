@@ -26,7 +26,7 @@ from souffleur.service.run import RunItem, RunLimits, RunOptions, RunResult
 from tests.build import NOW, days, memory, verdict
 from tests.counted import Counted
 from tests.faults.test_store_outage import Unsteady
-from tests.scripted import Script, Scripted
+from tests.scripted import Script, Scripted, decided
 from tests.stores import empty_base
 
 LATER = NOW + days(40)
@@ -52,7 +52,7 @@ def reviewer(base: KnowledgeBase, script: Script) -> MemoryReviewer:
 
 
 def always(action: str) -> Script:
-    return lambda _: {"reason": "because", "action": action, "query": None}
+    return lambda request: decided(request, action)
 
 
 def ops(report: RunResult) -> list[str]:
@@ -107,7 +107,7 @@ async def test_a_dry_run_changes_nothing(tmp_path: Path) -> None:
 
 
 async def test_kept_memories_are_asked_about_less_and_less(tmp_path: Path) -> None:
-    """After KEEP the rest before the next question doubles: 7, 14, 28 days and then fading."""
+    """After KEEP the rest before the next question is four times as long, up to a year."""
     async with base_of(tmp_path) as base:
         await know(base, "Ann likes tea.")
         now, grace = LATER, []
@@ -118,7 +118,7 @@ async def test_kept_memories_are_asked_about_less_and_less(tmp_path: Path) -> No
             assert one.due_at is not None
             assert one.due_at > now
             now = one.due_at
-        assert grace == [14.0, 28.0, 56.0]
+        assert grace == [28.0, 112.0, 365.0]
 
 
 async def test_what_would_hurt_to_forget_is_core_after_one_night(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ async def test_a_cap_counts_what_is_archived(tmp_path: Path) -> None:
     ("limits", "stop", "stopped"),
     [
         (RunLimits(calls=2), lambda: False, "it may make 2 calls"),
-        (RunLimits(memories=2), lambda: False, "it may look at 2 of 5"),
+        (RunLimits(memories=2), lambda: False, "it may look at 2 of 25"),
         (RunLimits(), lambda: True, "it was asked to stop"),
     ],
 )
@@ -217,34 +217,48 @@ async def test_a_run_that_was_stopped_goes_on_later(
 ) -> None:
     """It says why it ended; the next run does the rest, and nothing is asked about twice."""
     async with base_of(tmp_path) as base:
-        await know(base, *(f"Ann likes tea {n}." for n in range(5)))
+        await know(base, *(f"Ann likes tea {n}." for n in range(25)))
         first = await run_review(
             base, reviewer(base, always("KEEP")), RunOptions(LATER, limits=limits, stop=stop)
         )
         assert first.stopped == stopped
         rest = await run_review(base, reviewer(base, always("KEEP")), RunOptions(LATER))
-        assert (len(first.items) + len(rest.items), rest.stopped) == (5, "")
+        assert (len(first.items) + len(rest.items), rest.stopped) == (25, "")
         asked = [line.memory.id for line in (*first.items, *rest.items)]
-        assert len(set(asked)) == 5
+        assert len(set(asked)) == 25
 
 
 async def test_a_failure_leaves_it_due(tmp_path: Path) -> None:
-    """One that could not be asked about is told, the others are done, and it comes up again."""
+    """Those that could not be asked about are told, the others are done, and they come up again."""
 
     def script(request: Request) -> Any:
-        if "tea 1" in request.messages[1].content.partition("## Related")[0]:
+        if "tea 1." in request.messages[1].content.partition("## Related")[0]:
             return EndpointError("busy")
-        return {"reason": "r", "action": "KEEP", "query": None}
+        return decided(request, "KEEP")
 
     async with base_of(tmp_path) as base:
-        await know(base, *(f"Ann likes tea {n}." for n in range(3)))
+        await know(base, *(f"Ann likes tea {n}." for n in range(12)))
         report = await run_review(base, reviewer(base, script), RunOptions(LATER))
-        assert sorted(ops(report)) == ["FAILED", "KEEP", "KEEP"]
-        assert await base.count_due(LATER, [Due.REVIEW]) == 1
+        (failed, *kept) = sorted(ops(report))
+        assert (failed, set(kept)) == ("FAILED", {"KEEP"})
+        assert await base.count_due(LATER, [Due.REVIEW]) == 12 - len(kept)
+
+
+async def test_what_is_due_of_a_person_is_asked_about_together(tmp_path: Path) -> None:
+    """Ten in a call; users and personas are never mixed."""
+    async with base_of(tmp_path) as base:
+        await know(base, *(f"Ann likes tea {n}." for n in range(12)))
+        await know(base, "Bob likes milk.", user_id="bob")
+        chat = Scripted(always("KEEP"))
+        agent = MemoryReviewer(Context(StructuredChat(chat), base, Persona()))
+        report = await run_review(base, agent, RunOptions(LATER))
+        assert (ops(report), report.calls) == (["KEEP"] * 13, 3)
+        lines = [one.messages[1].content.count("(stay?") for one in chat.requests]
+        assert sorted(lines) == [1, 2, 10]
 
 
 async def test_an_outage_ends_a_run(tmp_path: Path) -> None:
-    """Of thirty that are due three are asked about in vain; all stay due, and the record says why.
+    """Three calls for those that are due are in vain; all stay due, and the record says why.
 
     What the calls before have cost is counted.
     """
@@ -263,16 +277,16 @@ async def test_a_store_out_of_reach_ends_a_run_for_all(tmp_path: Path) -> None:
     """Nobody's memories are changed after it failed for one, and what was done is told."""
     async with base_of(tmp_path) as base:
         for user in ("ann", "bob", "cleo"):
-            await know(base, *(f"Likes tea {n}." for n in range(5)), user_id=user)
+            await know(base, *(f"Likes tea {n}." for n in range(50)), user_id=user)
         memories = Unsteady(base.memories)
         shaky = KnowledgeBase(memories, base.journal, base.embedder, base.policy)
         asked = 0
 
-        def script(_: Request) -> Any:
+        def script(request: Request) -> Any:
             nonlocal asked
             asked += 1
             memories.refusals = 99 if asked >= 4 else 0
-            return {"reason": "r", "action": "KEEP", "query": None}
+            return decided(request, "KEEP")
 
         report = await run_review(shaky, reviewer(shaky, script), RunOptions(LATER))
         assert isinstance(report.error, StoreError)

@@ -144,7 +144,7 @@ async def test_what_fails_is_tried_again_within_an_hour(tmp_path: Path) -> None:
         await stage.end()
         assert await pauses(episode_due) == [1500.0, 3000.0, 3600.0, 3600.0]
         failing.symmetric_difference_update({"episode", "portrait"})
-        stage.clock.at += days(8)
+        stage.clock.at += days(31)
         await stage.say("hm", session="s2")
         assert await pauses(portrait_due) == [86_400.0] * 4
 
@@ -168,8 +168,8 @@ async def test_another_reply_is_told_anew(tmp_path: Path) -> None:
         assert {memory.state for memory in every} == {MemoryState.ACTIVE, MemoryState.SUPERSEDED}
 
 
-async def test_five_episodes_make_a_portrait(tmp_path: Path) -> None:
-    """The fifth episode brings the first portrait, the next five the second, with what changed."""
+async def test_ten_episodes_make_a_portrait(tmp_path: Path) -> None:
+    """The tenth episode brings the first portrait, the next ten the second, with what changed."""
     written = [
         portrait(*THREE, name="Ann Roux", occupation="baker"),
         portrait(*THREE, name="Ann Roux", occupation="baker", changes=["She found a flat."]),
@@ -181,11 +181,11 @@ async def test_five_episodes_make_a_portrait(tmp_path: Path) -> None:
         portrait=lambda _: written.pop(0),
     )
     async with staged(tmp_path, script) as stage:
-        for count in range(1, 11):
+        for count in range(1, 21):
             await stage.say(*facts, session=f"s{count}")
             await stage.end(f"s{count}")
             versions = await stage.knowledge.portraits("ann")
-            assert len(versions) == count // 5
+            assert len(versions) == count // 10
         new, old = versions
         assert (new.data["version"], old.data["version"]) == (2, 1)
         assert (new.state, old.state) == (MemoryState.ACTIVE, MemoryState.SUPERSEDED)
@@ -194,8 +194,8 @@ async def test_five_episodes_make_a_portrait(tmp_path: Path) -> None:
         assert (await stage.knowledge.portrait("ann")).id == new.id
 
 
-async def test_a_week_or_something_big_makes_a_portrait(tmp_path: Path) -> None:
-    """One episode is enough after seven days, or after a day if the monitor found something big."""
+async def test_a_month_or_something_big_makes_a_portrait(tmp_path: Path) -> None:
+    """One episode is enough after thirty days, or after a day if something big was told."""
     big = {**answer(add("Ann married.", "married")), "big": True}
     script = by_name(
         monitor=lambda r: big if "married" in said(r) else SKIP,
@@ -205,7 +205,7 @@ async def test_a_week_or_something_big_makes_a_portrait(tmp_path: Path) -> None:
     async with staged(tmp_path, script) as stage:
         await stage.say("hello", "there")
         await stage.end()
-        stage.clock.at += days(6.9)
+        stage.clock.at += days(29.9)
         await stage.say("hm")
         assert await stage.knowledge.portraits("ann") == []
         stage.clock.at += days(0.1)
@@ -227,7 +227,7 @@ async def test_a_portrait_that_fails_stays_as_it_was(tmp_path: Path) -> None:
     async with staged(tmp_path, script) as stage:
         await stage.say("hello", "there")
         await stage.end()
-        stage.clock.at += days(7)
+        stage.clock.at += days(30)
         await stage.say("hm")
         upkeep = await stage.knowledge.sessions.portrait_status("ann")
         assert (upkeep.tries, upkeep.error[:11]) == (1, "AnswerError")

@@ -43,36 +43,18 @@ _URL_FIELDS = frozenset({"base_url", "embedder_base_url", "qdrant_url", "upstrea
 
 
 class WhisperBudget(BaseModel):
-    """How much of each part the whispered block may hold, heading included."""
+    """How much the whispered block may hold, headings included."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    whole: int = Field(default=1600, ge=0)
-    """Maximum tokens of what is known. While all memories in force fit, all are whispered, the
-    oldest first, and those that bear on the message once more at the end. Beyond, those go that are
-    worth most for the message; if less than a third fits, the portrait tells the rest. 0: they are
-    chosen for each message, by `related`, `matching` and `unasked`."""
-    bearing: int = Field(default=200, ge=0)
-    """Maximum tokens of the memories that are said to bear on the message, at most eight."""
-    core: int = Field(default=200, ge=0)
-    """Maximum tokens of core memories."""
-    portrait: int = Field(default=500, ge=0)
-    """Maximum tokens of the portrait."""
-    episodes: int = Field(default=800, ge=0)
-    """Maximum tokens of the latest episodes."""
-    latest: int = Field(default=5, ge=0)
-    """Number of the latest episodes that are in every recall."""
-    related: int = Field(default=350, ge=0)
-    """Maximum tokens of memories that match the message, and of those always included."""
-    matching: int = Field(default=12, ge=0)
-    """Memories that a message may call up, besides the core, within `related`."""
-    unasked: int = Field(default=12, ge=0)
-    """Memories that may go with a message unasked: plans that fall due, circumstances in force,
-    what matters most; as far as `related` leaves room."""
-    past: int = Field(default=1500, ge=0)
-    """Maximum tokens of what answers a question about the past."""
-    style: Literal["plain", "grouped"] = "plain"
-    """Whether memories are one list, or grouped under headings by kind."""
+    tokens: int = Field(default=2000, ge=0)
+    """Maximum tokens of the block. While all that is known fits, all of it is there."""
+    past: int = Field(default=3000, ge=0)
+    """Maximum tokens of what answers a question about the past, on top of `tokens`."""
+    talks: int = Field(default=2, ge=0)
+    """Number of the latest talks that are told in a line each."""
+    pinned: bool = False
+    """Whether the block is made in the former way, in which recordings were made."""
 
 
 class ServeSettings(BaseModel):
@@ -202,8 +184,8 @@ class Settings(BaseModel):
     are summarised."""
 
     whisper: WhisperBudget = WhisperBudget()
-    """Tokens and numbers of each part of the whispered block; in the environment a JSON object of
-    those that differ, such as {"related": 500, "style": "grouped"}."""
+    """How long the whispered block may be; in the environment a JSON object of what differs, such
+    as {"tokens": 4000}."""
     recall_timeout: float = Field(default=4.0, gt=0)
     """Seconds after which `recall` gives up, and says so in `Recall.error`. A quarter of them is
     for the embedder; after that, `recall` searches by words alone."""
@@ -264,7 +246,7 @@ class Settings(BaseModel):
     @field_validator("whisper", mode="before")
     @classmethod
     def _parsed_whisper(cls, given: Any) -> Any:
-        return parse_object(given, '{"related": 500}') if isinstance(given, str) else given
+        return parse_object(given, '{"tokens": 4000}') if isinstance(given, str) else given
 
     @field_validator("metrics")
     @classmethod

@@ -200,7 +200,7 @@ def settings_for(dialogue: Dialogue, settings: Settings) -> Settings:
 AS_SAID: dict[str, Any] = {
     "redact": (),
     "refuse": ("secrets", "documents"),
-    "whisper": WhisperBudget(whole=0),
+    "whisper": WhisperBudget(pinned=True),
 }
 """Settings of recordings. Turns are stored with their secrets, so that they test the judge.
 Memories are chosen for each message, as they were when the judge was recorded."""

@@ -1,19 +1,20 @@
 """Gathering: the candidates for a whisper."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from souffleur.agents.brief import formerly
 from souffleur.knowledge.identity import knows, own_sphere
 from souffleur.knowledge.memory import Memory
-from souffleur.knowledge.search.query import Found, Query, Scope
-from souffleur.knowledge.search.questions import asks_about_past
+from souffleur.knowledge.search.query import Found, Query
+from souffleur.knowledge.search.questions import asks_about_past, asks_for_all
 from souffleur.knowledge.turn import Turn
 from souffleur.prompts import spoken_in
-from souffleur.recall.always import LIVED, MAX_UNASKED, Place, read_always
+from souffleur.recall.always import LIVED, Always, Place, read_always
+from souffleur.recall.bearing import find_bearing
 from souffleur.recall.compose import Candidates, Recall, RenderOptions, compose
 from souffleur.recall.finder import Asked, Finder
 from souffleur.recall.past import recall_past, without_repetitions
@@ -28,12 +29,10 @@ T = TypeVar("T")
 
 MAX_NEAREST = 40
 """Maximum memories near a message that are ranked."""
+MAX_TOPICS = 3
+"""Number of the best hits of whose topics a question about the past brings all."""
 CONTEXT_MESSAGES = 3
 """Number of earlier messages that a recall looks at."""
-MAX_OLDER_EPISODES = 2
-"""Maximum older episodes, besides the latest episodes, that a message may bring."""
-MAX_BEARING = 8
-"""Maximum memories that are listed as bearing on the message."""
 EMBEDDER_SHARE = 0.25
 """Maximum share of `recall_timeout` that a recall waits for the embedder."""
 
@@ -47,6 +46,12 @@ async def whisper_for(
     with_references: bool = False,
 ) -> Recall:
     """Return the block for the reply to a message; `Recall.error` says why it may be incomplete."""
+    if settings.whisper.pinned:
+        from souffleur.recall import pinned_gather as former
+
+        return await former.whisper_for(
+            knowledge, settings, asked, count, with_references=with_references
+        )
     finder = Finder(knowledge, settings.recall_timeout * EMBEDDER_SHARE)
     candidates = await gather_candidates(finder, settings, asked)
     persona = asked.persona
@@ -56,9 +61,10 @@ async def whisper_for(
         assistant=persona.assistant,
         language=language,
         zone=persona.zone,
-        style=settings.whisper.style,
+        now=asked.now,
         message=asked.text,
         formerly=formerly(persona, language),
+        former=persona.former_users,
     )
     error = "; ".join(finder.errors)
     return compose(
@@ -73,74 +79,82 @@ async def whisper_for(
 
 async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) -> Candidates:
     """Gather the candidates for a whisper, before budgets; a part that fails is left out."""
-    knowledge, user_id, now = finder.knowledge, asked.user_id, asked.now
-    sphere, part, policy = asked.sphere, finder.part, knowledge.policy
-    find = partial(knowledge.sessions.find, user_id, asked.session_id, sphere)
-    session = next(iter(await part(partial(_listed, find))), None)
-    before = await part(partial(knowledge.sessions.held, session))
-    likely = session.likely(now) if session else ()
-    context = _context(before)
-    await finder.prepare(asked.text, context)
-    place = Place(user_id, sphere, own_sphere(asked.agent_id))
-    newest = partial(knowledge.episodes, limit=settings.whisper.latest, now=now, sphere=sphere)
-    latest = await part(partial(newest, user_id))
-    nearest = _called_for(asked, context)
-    # Asked at once, as a store on a server answers side by side.
-    calls: list[Awaitable[list[Any]]] = [part(partial(finder.search, nearest))]
-    if latest or not settings.whisper.latest:
-        episodes = settings.whisper.latest + MAX_OLDER_EPISODES
-        older = replace(nearest, scope=(Scope.EPISODES,), limit=episodes)
-        calls.append(part(partial(finder.search, older)))
-    if likely:
-        calls.append(part(partial(knowledge.get_many, user_id, likely)))
-    always, *brought = await asyncio.gather(read_always(finder, place, now), *calls)
-    answers = iter(brought)
-    hits = next(answers)
-    others = next(answers) if latest or not settings.whisper.latest else []
-    expected: list[Memory] = next(answers, [])
-    core, boundaries = always.core, always.boundaries
-    near, valued = always.plans, always.valued(now, policy)
-    values = {memory.id: value for memory, value in valued}
-    found = [*hits, *_older(others, latest)]
-    likely_now = (one for one in expected if knows(sphere, one.sphere))
-    unasked = [*near, *likely_now, *(memory for memory, _ in valued[:MAX_UNASKED])]
-    definitions = (*always.personas, *always.system)
-    what_it_is = [one for one in definitions if one.agent_id == asked.agent_id]
-    called = {hit.item.id: hit for hit in found}
-    known = always.important if settings.whisper.whole else ()
-    pool = [*(hit.memory for hit in found), *unasked, *boundaries, *known]
-    guards = find_guards([*core, *pool], asked.text)
-    ranked = rank(pool, called, values, guards=guards, likely=likely, now=now, policy=policy)
-    past = await finder.part(partial(recall_past, finder, settings, asked, before, found))
-    related = _within_limits(ranked, called, settings)
-    core = [one for one in core if not is_held_back(one, guards)]
-    told = () if asks_about_past(asked.text) else (one.content for one in (*core, *related))
-    bearing = {*(id for id, hit in called.items() if hit.relevant), *likely}
-    bearing |= {one.id for one in near}
+    read, called, now = await _read(finder, settings, asked), asked.persona.called, asked.now
+    always, due = read.always, read.always.plans
+    pool = [*always.important, *always.boundaries, *due, *read.likely]
+    pool += [hit.memory for hit in read.hits]
+    guards = find_guards([*always.core, *pool], asked.text, called)
+
+    def allowed(memories: Iterable[Memory]) -> list[Memory]:
+        return [one for one in memories if not is_held_back(one, guards)]
+
+    hits = [hit for hit in read.hits if not is_held_back(hit.memory, guards)]
+    values = {hit.memory.id: hit.effective for hit in hits}
+    values |= {one.id: value for one, value in always.valued(now, finder.knowledge.policy)}
+    known = [one for one in allowed(pool) if one.category in LIVED]
+    past = await finder.part(partial(recall_past, finder, settings, asked, read.before, hits))
+    looks_back = asks_about_past(asked.text) or asks_for_all(asked.text)
+    if looks_back:
+        past = [*past, *_of_their_topics(hits, known)]
+    persona = [one for one in (*always.personas, *always.system) if one.agent_id == asked.agent_id]
     return Candidates(
-        core=[*what_it_is, *core],
+        core=[*persona, *allowed(always.core)],
         portrait=always.portrait,
-        episodes=latest,
-        found=[hit for hit in found if hit.relevant],
-        related=related,
-        known=[one for one in ranked if known and one.category in LIVED],
-        bearing=[one for one in ranked if one.id in bearing][:MAX_BEARING],
-        past=without_repetitions(past, told),
+        known=rank(known, (), values),
+        nearest=rank(known, hits, values, likely=[one.id for one in read.likely]),
+        talks=read.talks,
+        due=allowed(due),
+        bearing=find_bearing(asked.text, hits, called),
+        found=[hit for hit in hits if hit.relevant],
+        past=past if looks_back else without_repetitions(past, (one.content for one in known)),
+        looks_back=looks_back,
     )
 
 
-def _within_limits(
-    ranked: Sequence[Memory], hits: Mapping[str, Found], settings: Settings
-) -> list[Memory]:
-    """Return the matching and the unasked memories, each group up to its limit."""
-    rooms = {True: settings.whisper.matching, False: settings.whisper.unasked}
-    chosen = []
-    for memory in ranked:
-        called = memory.id in hits and hits[memory.id].relevant
-        if rooms[called] and (called or memory.category in LIVED):
-            rooms[called] -= 1
-            chosen.append(memory)
-    return chosen
+def _of_their_topics(hits: Sequence[Found], known: Sequence[Memory]) -> list[Found]:
+    """Return all memories of the topics of the best hits."""
+    best = [hit.memory for hit in hits[:MAX_TOPICS] if hit.relevant]
+    topics = {topic for one in best for topic in one.topics[:1]}
+    return [Found(one, 0.0, 0.0, 0.0) for one in known if topics.intersection(one.topics[:1])]
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What is read for a whisper."""
+
+    before: Sequence[Turn]
+    """The turns before the message."""
+    always: Always
+    """What is read for any message."""
+    talks: Sequence[Memory]
+    """The latest episodes, newest first."""
+    hits: Sequence[Found]
+    """The memories nearest to the message, best first."""
+    likely: Sequence[Memory]
+    """Memories that the judge of the earlier turns expects to be needed."""
+
+
+async def _read(finder: Finder, settings: Settings, asked: Asked) -> _Read:
+    """Read all that a whisper may need, but for the answers about the past."""
+    knowledge, user_id, now = finder.knowledge, asked.user_id, asked.now
+    sphere, part = asked.sphere, finder.part
+    find = partial(knowledge.sessions.find, user_id, asked.session_id, sphere)
+    session = next(iter(await part(partial(_listed, find))), None)
+    before = await part(partial(knowledge.sessions.held, session))
+    context = _context(before)
+    await finder.prepare(asked.text, context)
+    place = Place(user_id, sphere, own_sphere(asked.agent_id))
+    newest = partial(knowledge.episodes, limit=settings.whisper.talks, now=now, sphere=sphere)
+    likely = session.likely(now) if session else ()
+    # Asked at once, as a store on a server answers side by side.
+    always, talks, hits, expected = await asyncio.gather(
+        read_always(finder, place, now),
+        part(partial(newest, user_id)),
+        part(partial(finder.search, _called_for(asked, context))),
+        part(partial(knowledge.get_many, user_id, likely)),
+    )
+    likely_here = [one for one in expected if knows(sphere, one.sphere)]
+    return _Read(before, always, talks, hits, likely_here)
 
 
 def _context(before: Sequence[Turn]) -> str:
@@ -164,10 +178,3 @@ async def _listed(ask: Callable[[], Awaitable[T | None]]) -> list[T]:
     """Return the result of a call as a list with one item; empty if the result is `None`."""
     found = await ask()
     return [] if found is None else [found]
-
-
-def _older(nearest: Sequence[Found], latest: Sequence[Memory]) -> list[Found]:
-    """Return the nearest episodes that are relevant and not among the latest."""
-    known = {episode.id for episode in latest}
-    few = nearest[: len(latest) + MAX_OLDER_EPISODES]
-    return [hit for hit in few if hit.relevant and hit.item.id not in known][:MAX_OLDER_EPISODES]

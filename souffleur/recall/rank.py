@@ -1,16 +1,11 @@
-"""Ranking: the worth of memories for a reply, boundaries that hide them, excerpts. Pure."""
+"""Ranking: which memories get a place, boundaries that hide them, excerpts. Pure."""
 
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import datetime
-from types import MappingProxyType
 
-from souffleur.knowledge import decay
 from souffleur.knowledge.boundary_pairs import is_judged
 from souffleur.knowledge.memory import Kind, Memory
-from souffleur.knowledge.operation import Importance
-from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.search.query import Found
 from souffleur.knowledge.search.words import is_spaced, terms
 from souffleur.knowledge.text.plain import single_line
@@ -101,18 +96,8 @@ def leading(text: str, fits: Callable[[str], bool], mark: str = "") -> str:
     return kept
 
 
-IMPORTANCE_WEIGHT = 0.3
-"""Weight of a memory's importance, from 0 to 1; relevance has the weight 1."""
-VALUE_WEIGHT = 0.1
-"""Weight of the share of a memory's value that has not faded, from 0 to 1."""
-DUE_WEIGHT = 0.3
-"""Added for a plan or promise that is due in these days."""
-IN_FORCE_WEIGHT = 0.2
-"""Added for a boundary, or a circumstance in force."""
-MOVING_WEIGHT = 0.1
-"""Added for aims, experiences, likes and requests: unlike plain facts, they affect other talk."""
 LIKELY_WEIGHT = 0.3
-"""Added for a memory that the judge of the earlier turns expects to be needed."""
+"""Added to the relevance of a memory that the judge of the earlier turns expects to be needed."""
 _CALLED = re.compile("([\u30a1-\u30fc\u4e00-\u9fff]{1,4})(?:さん|ちゃん|くん|君|様)")
 """A Japanese name with its title; a name may be a single character."""
 _PUT_IN = re.compile(
@@ -125,13 +110,16 @@ _PUT_IN = re.compile(
 )
 """Words that boundaries are phrased with; they say nothing about the subject."""
 _HIRAGANA = re.compile("[\u3041-\u309f]")
-IN_FORCE = frozenset({Kind.BOUNDARY, Kind.CONTEXT})
-PLAIN = frozenset({Kind.FACT, Kind.RELATIONSHIP, Kind.CONTEXT})
+_OF_TALK = re.compile(
+    r"\b(?:mention|bring|brought|raise|talk|speak|spoke|word|discuss|comment|joke|tease|hear|remind"
+    r"|question|subject|topic|come up|comes up|coming up|be asked|being asked|ask (?:\w+ )?about)"
+    "|提|谈|談|聊|说|說|讲|講|问|問|话|話|言|口|触れ|触る|聞|笑",
+    re.IGNORECASE,
+)
+"""Words of talk: a boundary without one is about an act, a manner or a time."""
 Guards = dict[str, list[str]]
 """For the id of each memory that a boundary speaks of: the boundaries that the message raises. The
 list is empty if the message raises no boundary of this memory."""
-NONE_KNOWN: Mapping[str, float] = MappingProxyType({})
-PLANS = frozenset({Kind.TODO, Kind.PROMISE, Kind.GOAL, Kind.DECISION})
 MIN_TELLING_LENGTH = 5
 """Minimum letters of a word that can name a subject."""
 MAX_SHARING = 5
@@ -140,47 +128,31 @@ MAX_SHARING = 5
 
 def rank(
     memories: Iterable[Memory],
-    hits: Mapping[str, Found],
-    values: Mapping[str, float] = NONE_KNOWN,
+    hits: Iterable[Found],
+    values: Mapping[str, float],
     *,
-    guards: Guards,
     likely: Collection[str] = (),
-    now: datetime,
-    policy: Policy,
 ) -> list[Memory]:
-    """Return memories by their worth for a reply, best first.
+    """Return memories in the order in which they get a place where not all fit.
 
-    `hits` are the results of a search for the message at `now`, by id. `values` are known values of
-    other memories at that time, by id. `likely` are ids that the judge expects to be needed. A
-    memory that a boundary speaks of is left out, unless the message itself raises it. Then its
-    boundary is ranked at least as high: see `find_guards`.
+    Boundaries come first, as they hold for any message, then what is most relevant to it. Memories
+    of about the same relevance take turns by topic, and within a topic go by their value. `likely`
+    are ids that the judge expects to be needed.
     """
-    each = {memory.id: memory for memory in memories}
-    worth: dict[str, float] = {}
-    these_days = decay.near_expiries(now)
-    low, high = policy.initial[Importance.LOW], policy.initial[Importance.HIGH]
-    for id, memory in each.items():
-        if guards and is_held_back(memory, guards):
-            continue
-        found, value = hits.get(id), values.get(id)
-        if found:
-            value = found.effective
-        elif value is None:
-            value = decay.effective(memory, now, policy)
-        importance = _within_one((memory.importance - low) / (high - low))
-        share = _within_one(value / policy.core_value)
-        standing = IMPORTANCE_WEIGHT * importance + VALUE_WEIGHT * share
-        called = (found.relevance if found else 0.0) + LIKELY_WEIGHT * (id in likely)
-        worth[id] = called + _with_kind(standing, memory, these_days)
-    for id in guards.keys() & worth.keys():
-        for guard in worth.keys() & guards.get(id, ()):
-            worth[guard] = max(worth[guard], worth[id])
-    order = sorted((-round(much, 6), each[id].created_at, id) for id, much in worth.items())
-    return [each[id] for _, _, id in order]
+    nearness = {hit.item.id: hit.relevance for hit in hits}
+    for id in likely:
+        nearness[id] = nearness.get(id, 0.0) + LIKELY_WEIGHT
+    each = {one.id: one for one in memories}.values()
+    by_value = sorted(each, key=lambda one: (-values.get(one.id, 0.0), one.created_at, one.id))
+    turns = Counter[tuple[float, str]]()
 
+    def place(memory: Memory) -> tuple[bool, float, int]:
+        near = round(nearness.get(memory.id, 0.0), 1)
+        mine = near, memory.topics[0] if memory.topics else memory.id
+        turns[mine] += 1
+        return memory.kind is not Kind.BOUNDARY, -near, turns[mine]
 
-def _within_one(share: float) -> float:
-    return 1.0 if share > 1.0 else share if share > 0.0 else 0.0
+    return sorted(by_value, key=place)
 
 
 def is_held_back(memory: Memory, guards: Guards) -> bool:
@@ -188,20 +160,22 @@ def is_held_back(memory: Memory, guards: Guards) -> bool:
     return guards.get(memory.id) == []
 
 
-def find_guards(memories: Sequence[Memory], text: str) -> Guards:
+def find_guards(memories: Sequence[Memory], text: str, called: Iterable[str] = ()) -> Guards:
     """Return, by memory, the boundaries that speak of the memory and of the message `text`.
 
-    A boundary speaks of the memories that it is linked with. Until a link is judged, it also speaks
-    of a memory that shares a name or a rare word with it. It speaks of the message if the message
-    contains this name or word. For a linked memory, a rare word or name of the boundary is enough,
-    or any word of the boundary or name of the memory, if no unlinked memory has it.
+    A boundary speaks of the memories that it is linked with. Until a link is judged, a boundary
+    about talk also speaks of a memory that shares a name or a rare word with it; names of user and
+    persona, `called`, do not count. It speaks of the message if the message has this name or word.
+    For a linked memory, a rare word or name of the boundary is enough, or any word of the boundary
+    or name of the memory, if no unlinked memory has it.
     The list is empty if boundaries speak of the memory, but not of the message.
     """
     boundaries = [one for one in memories if one.kind is Kind.BOUNDARY]
     if not boundaries:
         return {}
     others = [one for one in memories if one.kind is not Kind.BOUNDARY]
-    labels = {memory.id: _labels(memory) for memory in memories}
+    own = {term for name in called for term in terms(name)}
+    labels = {memory.id: _labels(memory) - own for memory in memories}
     shared = Counter(label for mine in labels.values() for label in mine)
     telling = {label for label, count in shared.items() if count <= MAX_SHARING}
     raised = {*terms(text), *(found[1] for found in _CALLED.finditer(text))}
@@ -209,12 +183,12 @@ def find_guards(memories: Sequence[Memory], text: str) -> Guards:
     for boundary in boundaries:
         linked = {one.id for one in others if _is_linked(boundary, one)}
         elsewhere = set().union(*(labels[one.id] for one in others if one.id not in linked))
-        mine = labels[boundary.id]
+        mine, of_talk = labels[boundary.id], _OF_TALK.search(boundary.content)
         for memory in others:
             words = mine & labels[memory.id] & telling
             if memory.id in linked:
-                words = (mine & telling) | ((mine | _names(memory)) - elsewhere)
-            elif not words or is_judged(boundary, memory):
+                words = (mine & telling) | ((mine | (_names(memory) - own)) - elsewhere)
+            elif not (words and of_talk) or is_judged(boundary, memory):
                 continue
             found = guards.setdefault(memory.id, [])
             found += [boundary.id] if words & raised else []
@@ -224,16 +198,6 @@ def find_guards(memories: Sequence[Memory], text: str) -> Guards:
 def _is_linked(boundary: Memory, memory: Memory) -> bool:
     """Return whether a boundary is linked with a memory, or with a memory that it supersedes."""
     return not boundary.guarded.isdisjoint((memory.id, *memory.supersedes))
-
-
-def _with_kind(standing: float, memory: Memory, these_days: tuple[datetime, datetime]) -> float:
-    """Return the worth of a memory for any message: `standing` plus the addition for its kind."""
-    kind, end, (low, high) = memory.kind, memory.expires_at, these_days
-    if kind in PLANS and end is not None and low <= end < high:
-        standing += DUE_WEIGHT
-    if kind in IN_FORCE:
-        standing += IN_FORCE_WEIGHT
-    return standing if kind in PLAIN else standing + MOVING_WEIGHT
 
 
 def _labels(memory: Memory) -> set[str]:

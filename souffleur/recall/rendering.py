@@ -5,12 +5,11 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 from itertools import groupby
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from souffleur.knowledge.memory import NARRATIVE, Category, Kind, Memory
+from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.text.plain import single_line
 from souffleur.knowledge.text.sentences import ENDS
 from souffleur.knowledge.turn import Turn
@@ -106,33 +105,18 @@ MAX_SIDE_TOKENS = 200
 MAX_QUOTED_TOKENS = 120
 """Maximum tokens of a quoted or pasted text."""
 
+_UNTIL = {
+    "en": "{} (until {:%Y-%m-%d})",
+    "zh": "{}（到{:%Y-%m-%d}为止）",
+    "ja": "{}（{:%Y-%m-%d}まで）",
+}
+_ENDS_NAME = re.compile(r"['’]s\b|\s+[a-z0-9]|[\u3040-\u30ff\u3400-\u9fff]")
+"""What follows a name that is whole: an ending, a small letter, or a word without spaces."""
 _QUOTED = {"en": "[quoted: {}]", "zh": "【转贴：{}】", "ja": "【引用：{}】"}
 _SAYS = {"en": ": ", "zh": "：", "ja": "："}
 _BETWEEN_FACTS = {"en": "; ", "zh": "；", "ja": "；"}
 _BETWEEN_SENTENCES = {"en": " ", "zh": "", "ja": ""}
 _POSING = re.compile(r"(?:\s|[#＃\[［【]|[-*+>](?=\s|$)|[-=_*~`]{3,})+")
-
-
-class Group(StrEnum):
-    """Headings of memories in the style `grouped`; each is the prompt whisper_<value>."""
-
-    PREFERENCES = "preferences"
-    FACTS = "facts"
-    PLANS = "plans"
-    PEOPLE = "people"
-    HABITS = "habits"
-
-
-KINDS: dict[Group, frozenset[Kind]] = {
-    Group.PREFERENCES: frozenset({Kind.PREFERENCE}),
-    Group.FACTS: frozenset({Kind.FACT, Kind.CONTEXT}),
-    Group.PLANS: frozenset({Kind.GOAL, Kind.DECISION, Kind.TODO, Kind.PROMISE}),
-    Group.PEOPLE: frozenset({Kind.RELATIONSHIP, Kind.BOUNDARY, Kind.MOMENT}),
-    Group.HABITS: frozenset(
-        {Kind.PATTERN, Kind.SKILL, Kind.WORKFLOW, Kind.EXPERIENCE, Kind.LESSON}
-    ),
-}
-"""The group of each kind; moments are in the group of people, as they are shared."""
 
 
 @dataclass(frozen=True)
@@ -147,12 +131,14 @@ class RenderOptions:
     """The language of headings and labels; memories keep their own."""
     zone: ZoneInfo
     """The time zone for the times of raw turns."""
-    style: Literal["plain", "grouped"] = "plain"
-    """One list of memories, or small headings by kind."""
+    now: datetime
+    """The time of the message."""
     message: str = ""
     """The message to answer; long turns are cut to the sentences that bear on it."""
     formerly: str = ""
     """Lines with former names of user and persona, which older memories use; may be empty."""
+    former: tuple[str, ...] = ()
+    """Former display names of the user, which give way to the present one where that is clear."""
 
 
 class RenderedLine(NamedTuple):
@@ -160,8 +146,10 @@ class RenderedLine(NamedTuple):
 
     item: Memory | Turn
     text: str
-    order: tuple[float, str]
+    order: tuple[float | str, ...]
     """The sort key of the line within its part, smallest first."""
+    topic: str = ""
+    """The small heading under which it stands; lines of one topic follow each other."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +170,6 @@ class Part:
     """Maximum tokens, heading included."""
     options: RenderOptions
     count: Count
-    grouped: bool = False
 
     def text(self, body: str) -> str:
         """Return the part with its heading and the blank line before it: lengths can be added."""
@@ -232,32 +219,17 @@ class Part:
         return Section(self.text(self._body(ordered)), tuple(line.item for line in ordered))
 
     def _ordered(self, lines: Iterable[RenderedLine]) -> list[RenderedLine]:
-        if not self.grouped:
-            return sorted(lines, key=lambda line: line.order)
-        rank = {group: index for index, group in enumerate([None, *Group])}
-        return sorted(lines, key=lambda line: (rank[self._group(line)], line.order))
+        return sorted(lines, key=lambda line: line.order)
 
     def _body(self, lines: Iterable[RenderedLine]) -> str:
-        if not self.grouped:
-            return "\n".join(f"- {line.text}" for line in lines)
         parts = []
-        for group, run in groupby(lines, key=self._group):
-            bullets = "\n".join(f"- {line.text}" for line in run)
-            parts.append(self._under(group, bullets) if group else bullets)
+        for topic, run in groupby(lines, key=lambda line: line.topic):
+            parts += [f"#### {topic}"] if topic else []
+            parts += [f"- {line.text}" for line in run]
         return "\n".join(parts)
-
-    def _group(self, line: RenderedLine) -> Group | None:
-        return group_of(line.item) if self.grouped else None
 
     def _under(self, name: str, body: str) -> str:
         return render(f"whisper_{name}", self.options.language, user=self.options.user, lines=body)
-
-
-def group_of(item: Memory | Turn) -> Group | None:
-    """Return the group of a memory's kind; `None` for episodes, portraits and turns."""
-    if isinstance(item, Turn) or item.category in NARRATIVE:
-        return None
-    return next(group for group, kinds in KINDS.items() if item.kind in kinds)
 
 
 def tell(item: Memory | Turn, options: RenderOptions, count: Count, *, long: bool) -> str:
@@ -266,7 +238,32 @@ def tell(item: Memory | Turn, options: RenderOptions, count: Count, *, long: boo
         return _turn(item, options, count)
     if item.category is Category.EPISODE:
         return _episode(item, options.language, long)
-    return single_line(item.content)
+    text = with_present_name(single_line(item.content), options.user, options.former)
+    ended = ended_at(item, options.now)
+    return _UNTIL[options.language].format(text, ended.astimezone(options.zone)) if ended else text
+
+
+def with_present_name(text: str, user: str, former: Iterable[str]) -> str:
+    """Return a sentence that calls the user by the present name, if it begins with a former one.
+
+    >>> with_present_name("Graeme's knee hurts.", "Gray", ["Graeme"])
+    "Gray's knee hurts."
+    >>> with_present_name("Graeme Fox is a friend.", "Gray", ["Graeme"])
+    'Graeme Fox is a friend.'
+    """
+    for name in sorted(former, key=len, reverse=True):
+        rest = text[len(name) :]
+        if text[: len(name)].casefold() == name.casefold() and _ENDS_NAME.match(rest):
+            return user + rest
+    return text
+
+
+def ended_at(memory: Memory, now: datetime) -> datetime | None:
+    """Return when a memory ceased to hold; `None` if it holds, or has only faded."""
+    ends = [end for end in (memory.valid_until, memory.expires_at) if end and end <= now]
+    if memory.state is MemoryState.SUPERSEDED:
+        ends.append(memory.updated_at)
+    return min(ends, default=None)
 
 
 def clean(text: str) -> str:

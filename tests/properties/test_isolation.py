@@ -68,7 +68,7 @@ class Users(RuleBasedStateMachine):
         super().__init__()
         self.memory = Souffleur(
             Parts(self.base, times=from_clock(lambda: NOW)),
-            Settings(path=self.folder, whisper=WhisperBudget(related=400)),
+            Settings(path=self.folder, whisper=WhisperBudget(tokens=400)),
         )
         self.steps = itertools.count()
         self.ids: list[str] = []

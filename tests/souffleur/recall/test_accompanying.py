@@ -1,17 +1,14 @@
-"""What goes with a message: the order by worth, and what a boundary holds back."""
+"""What goes with a message: the order of places, and what a boundary holds back."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
-from souffleur.knowledge.decay import NEAR, plan_expiry
 from souffleur.knowledge.memory import Category, Kind, Memory, Relation
-from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.search.query import Found
 from souffleur.recall.rank import find_guards, is_held_back, rank
-from tests.build import NOW, days, memory
+from tests.build import memory
 
 NO_CRAIG = memory("Ann asked that Craig never be brought up.", kind=Kind.BOUNDARY)
 PAVLOVA = memory("Craig loves pavlova.")
@@ -28,10 +25,13 @@ def guarding(content: str, *memories: Memory, **fields: Any) -> Memory:
     return memory(content, kind=Kind.BOUNDARY, relations=links, **fields)
 
 
+LOW = memory("Ann has a bike.", importance=0.5)
+
+
 def order(*memories: Memory, text: str = "hello", **given: Any) -> list[Memory]:
-    """The memories by worth."""
+    """The memories that are not held back, in the order in which they get a place."""
     guards, hits = find_guards(memories, text), given.pop("hits", {})
-    return rank(memories, hits, guards=guards, now=NOW, policy=COMPANION, **given)
+    return rank([one for one in memories if not is_held_back(one, guards)], hits.values(), {})
 
 
 def ids(memories: list[Memory]) -> set[str]:
@@ -39,51 +39,21 @@ def ids(memories: list[Memory]) -> set[str]:
     return {one.id for one in memories}
 
 
-LOW = memory("Ann has a bike.", importance=0.5)
+def test_relevance_goes_before_value_and_boundaries_before_both() -> None:
+    """What the judge expects counts as nearer; of equal memories the more valuable goes first."""
+    near, worth, bike = memory("Ann rows."), memory("Ann is deaf."), memory("Ann has a bike.")
+    values = {worth.id: 3.0, bike.id: 1.0}
+    given = [bike, near, worth, NO_CRAIG]
+    assert rank(given, hit(near, 0.4).values(), values) == [NO_CRAIG, near, worth, bike]
+    assert rank(given, (), values, likely=[near.id])[1] == near
 
 
-@pytest.mark.parametrize(
-    ("better", "given"),
-    [
-        (memory("Ann is deaf.", importance=3.0), {}),
-        (memory("Ann is on leave.", importance=0.5, kind=Kind.CONTEXT), {}),
-        (memory("Ann wants no advice.", importance=0.5, kind=Kind.BOUNDARY), {}),
-        (
-            memory("Ann has an exam.", importance=0.5, kind=Kind.TODO, expires_at=plan_expiry(NOW)),
-            {},
-        ),
-        (memory("Ann rows.", importance=0.5), {"hits": hit(memory("Ann rows."), 0.2)}),
-        (memory("Ann rows.", importance=0.5), {"likely": [memory("Ann rows.").id]}),
-    ],
-    ids=["important", "in force", "a boundary", "due", "nearer", "expected"],
-)
-def test_what_is_worth_more_goes_before(better: Memory, given: dict[str, Any]) -> None:
-    """All else equal: value, what is in force or due, nearness, and what the judge expects."""
-    for both in ((LOW, better), (better, LOW)):
-        assert order(*both, **given) == [better, LOW]
-
-
-def test_what_has_not_faded_goes_before_what_has() -> None:
-    """What lately changed a life colours what is said."""
-    old = memory("Ann moved.", created_at=NOW - days(60), anchor_at=NOW - days(60))
-    new = memory("Ann lost her job.", created_at=NOW - days(2), anchor_at=NOW - days(2))
-    assert order(old, new) == [new, old]
-
-
-def test_a_plain_fact_goes_after_what_moves_someone() -> None:
-    """A like or an aim bears on other things than itself."""
-    fact, aim = memory("Ann has a car."), memory("Ann wants to row alone.", kind=Kind.GOAL)
-    assert order(fact, aim) == [aim, fact]
-
-
-@pytest.mark.parametrize(("off", "first"), [(-4, False), (-2, True), (2.9, True), (4, False)])
-def test_a_plan_is_of_these_days_for_three_days(off: float, first: bool) -> None:
-    """A plan counts more from three days before its day to three days after it."""
-    at = plan_expiry(NOW + timedelta(days=off))
-    plan = memory("Ann has an exam.", kind=Kind.TODO, importance=0.5, expires_at=at)
-    other = memory("Ann has a bike.", importance=1.0)
-    assert (order(plan, other)[0] == plan) is first
-    assert timedelta(days=3) == NEAR
+def test_topics_take_turns() -> None:
+    """Of one that has many strong memories, one goes, then one of each other."""
+    films = [memory(f"Ann saw film {n}.", topics=("films",)) for n in range(3)]
+    knee = memory("Ann's knee hurts.", topics=("health",))
+    values = {**{one.id: 3.0 - n for n, one in enumerate(films)}, knee.id: 0.1}
+    assert rank([*films, knee], (), values) == [films[0], knee, *films[1:]]
 
 
 def test_what_a_boundary_speaks_of_is_held_back() -> None:

@@ -1,30 +1,27 @@
 """How the block is written: one line each, no headings but ours, cuts only after a sentence."""
 
 from itertools import pairwise
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, strategies as st
 
-from souffleur.knowledge.memory import Category, Kind
+from souffleur.knowledge.memory import Category, MemoryState
 from souffleur.knowledge.text.sentences import sentences
-from souffleur.prompts import LANGUAGES, render
 from souffleur.recall.rank import leading
 from souffleur.recall.rendering import (
-    KINDS,
     MAX_SIDE_TOKENS,
-    Group,
     RenderOptions,
     clean,
     estimate_tokens,
-    group_of,
     tell,
 )
-from tests.build import memory, turn
+from tests.build import NOW, days, memory, turn
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
-ZH = RenderOptions("主人", "小祥", "zh", SHANGHAI)
-EN = RenderOptions("Ann", "Mo", "en", ZoneInfo("America/Los_Angeles"))
+ZH = RenderOptions("主人", "小祥", "zh", SHANGHAI, NOW)
+EN = RenderOptions("Ann", "Mo", "en", ZoneInfo("America/Los_Angeles"), NOW)
 texts = st.text(alphabet='ab3 茶ラ。！.!?…\n\r\u2028#[-*=>"”)', max_size=80)
 
 
@@ -37,27 +34,6 @@ def told(content: str, *, long: bool = False, options: RenderOptions = ZH, **dat
 def exchange(user: str, assistant: str = "", options: RenderOptions = ZH) -> str:
     """A raw turn's line."""
     return tell(turn(user, assistant), options, estimate_tokens, long=True)
-
-
-def test_every_kind_belongs_to_one_group() -> None:
-    """No memory is told under two headings, and none under none."""
-    assert sorted(kind for kinds in KINDS.values() for kind in kinds) == sorted(Kind)
-    assert list(KINDS) == list(Group)
-
-
-def test_what_tells_of_talk_has_no_group() -> None:
-    """An episode is no fact, whatever kind it was given."""
-    assert group_of(memory(kind=Kind.TODO)) is Group.PLANS
-    assert group_of(memory(category=Category.EPISODE)) is None
-    assert group_of(turn("hi")) is None
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_each_group_has_its_own_heading(language: str) -> None:
-    """Five groups, five headings, in either language."""
-    headings = {render(f"whisper_{group}", language, lines="- x") for group in Group}
-    assert len(headings) == len(Group)
-    assert all(heading.startswith("#### ") for heading in headings)
 
 
 @given(texts)
@@ -157,7 +133,7 @@ def test_a_raw_turn_is_told_by_the_users_clock() -> None:
 def test_the_date_of_a_raw_turn_is_the_local_one() -> None:
     """In Auckland it was already tomorrow."""
     late = turn("hi").model_copy(update={"at": turn("hi").at.replace(hour=23)})
-    there = RenderOptions("Ann", "Mo", "en", ZoneInfo("Pacific/Auckland"))
+    there = RenderOptions("Ann", "Mo", "en", ZoneInfo("Pacific/Auckland"), NOW)
     assert tell(late, there, len, long=False).startswith("[2026-01-04 12:00]")
 
 
@@ -189,3 +165,14 @@ def test_a_new_line_ends_a_sentence_of_a_raw_turn() -> None:
     said = line.removeprefix("[2026-01-03 02:00] Ann: ")
     assert said.endswith("of milk…")
     assert "\n" not in said
+
+
+def test_what_is_over_says_since_when() -> None:
+    """A plan after its time, a fact after its end, and what was replaced; not what only faded."""
+
+    def line(**fields: Any) -> str:
+        return tell(memory("Ann rows.", **fields), EN, len, long=False)
+
+    assert line(valid_until=NOW) == line(expires_at=NOW) == "Ann rows. (until 2026-01-03)"
+    assert line(state=MemoryState.SUPERSEDED) == "Ann rows. (until 2026-01-03)"
+    assert line(valid_until=NOW + days(1)) == line(state=MemoryState.ARCHIVED) == "Ann rows."

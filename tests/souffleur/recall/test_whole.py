@@ -1,12 +1,15 @@
 """All that is known is whispered while it fits; beyond, what is worth most for the message."""
 
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from souffleur.knowledge.memory import Kind
-from souffleur.knowledge.operation import Importance
+from souffleur.knowledge.operation import ActorKind, Add, Importance
 from souffleur.recall.compose import Recall
 from souffleur.settings import WhisperBudget
-from tests.build import NOW, days
+from tests.build import NOW, days, verdict
 from tests.scripted import by_name, portrait
 from tests.stage import Stage, staged
 
@@ -16,7 +19,7 @@ KNOWN = (
     "Ann is afraid of flying.",
     "Ann works at a dairy.",
 )
-KNOWS, BEARS = "### What you know (oldest first)", "### What bears on this moment"
+KNOWS, BEARS = "### What you know", "### What bears on this moment"
 
 
 async def know(stage: Stage, *sentences: str, kind: Kind = Kind.FACT) -> None:
@@ -34,7 +37,7 @@ async def recalled(stage: Stage, text: str) -> Recall:
 def lines(recall: Recall, heading: str) -> list[str]:
     """The lines below a heading."""
     part = recall.text.partition(f"{heading}\n")[2].partition("\n\n")[0]
-    return [line.removeprefix("- ") for line in part.splitlines()]
+    return [line[2:] for line in part.splitlines() if line.startswith("- ")]
 
 
 async def test_everything_is_there_while_it_fits(tmp_path: Path) -> None:
@@ -52,27 +55,58 @@ async def test_everything_is_there_while_it_fits(tmp_path: Path) -> None:
     assert len(set(flying.ids)) == len(flying.ids) == len(KNOWN)
 
 
-async def test_only_what_bears_on_it_may_be_found_used(tmp_path: Path) -> None:
-    """The judge is not told of each line of a life that the companion was reminded of it."""
+async def test_any_memory_of_the_block_may_be_found_used(tmp_path: Path) -> None:
+    """The judge is told of each that stood there, whether it bears on the message or not."""
     async with staged(tmp_path, by_name()) as stage:
         await know(stage, *KNOWN)
-        flying, small = await recalled(stage, "shall I be flying?"), await recalled(stage, "hm")
-        kept = {one.content: one.id for one in await stage.memory.list(user_id="ann")}
-    assert flying.judgeable_ids == (kept["Ann is afraid of flying."],)
-    assert small.judgeable_ids == ()
+        recall = await recalled(stage, "hm")
+        kept = {one.id for one in await stage.memory.list(user_id="ann")}
+    assert set(recall.judgeable_ids) == kept
 
 
-async def test_beyond_the_budget_what_bears_on_the_message_is_there(tmp_path: Path) -> None:
-    """The block holds its budget; the portrait comes where less than a third fits."""
+async def test_beyond_the_budget_what_is_nearest_to_the_message_is_there(tmp_path: Path) -> None:
+    """Beside what matters most for any message; the portrait tells the rest."""
     script = by_name(portrait=portrait("Ann paints.", "She lives.", "She sleeps."))
     many = [f"Ann saw the film number {place} with Ben in a small cinema." for place in range(40)]
-    async with staged(tmp_path, script, whisper=WhisperBudget(whole=200)) as stage:
-        await know(stage, "Ann is afraid of flying.", *many)
+    flying = "Ann is afraid of flying, above all over water and in the dark."
+    async with staged(tmp_path, script, whisper=WhisperBudget(tokens=300)) as stage:
+        await know(stage, *many[:20], flying, *many[20:])
         await stage.memory.write_portrait(user_id="ann")
         recall = await recalled(stage, "shall I be flying?")
-    assert "Ann is afraid of flying." in lines(recall, KNOWS)
-    assert 5 < len(lines(recall, KNOWS)) < 20
+        small = await recalled(stage, "hm")
+    assert flying in recall.text
+    assert flying not in small.text
+    assert lines(recall, KNOWS) == lines(small, KNOWS) != []
     assert recall.portrait
+    assert recall.tokens <= 300
+
+
+async def test_a_new_form_of_address_is_whispered_at_once(tmp_path: Path) -> None:
+    """What was learnt under the former name begins with the present one; friends keep theirs."""
+    async with staged(tmp_path, by_name()) as stage:
+        await know(stage, "Ann plays the violin.", "Ann Fisher is a friend.", "Ben is fond of Ann.")
+        await stage.memory.introduce(user_id="ann", title="Nan")
+        recall = await recalled(stage, "hm")
+    assert lines(recall, KNOWS) == [
+        "Nan plays the violin.",
+        "Ann Fisher is a friend.",
+        "Ben is fond of Ann.",
+    ]
+
+
+async def test_a_question_about_the_past_brings_the_whole_topic(tmp_path: Path) -> None:
+    """All memories of the topic of the best hits, although they do not match."""
+    host: Any = {"reason": "r", "quote": ""}
+    films = [f"Ann saw the film number {place} with Ben." for place in range(40)]
+    books = ["Ann read Emma.", "Ann finished Dracula.", "Ann liked Ulysses."]
+    adds = [Add(content=one, topics=(f"films {n % 20}",), **host) for n, one in enumerate(films)]
+    adds += [Add(content=one, topics=("reading",), **host) for one in books]
+    async with staged(tmp_path, by_name(), whisper=WhisperBudget(tokens=300)) as stage:
+        await stage.knowledge.apply(verdict(*adds, who=ActorKind.HOST))
+        asked = await recalled(stage, "What did I tell you of Emma?")
+        small = await recalled(stage, "Emma!")
+    assert all(one in asked.text for one in books)
+    assert not all(one in small.text for one in books)
 
 
 async def test_what_a_boundary_speaks_of_stays_out_until_it_is_raised(tmp_path: Path) -> None:
@@ -86,3 +120,20 @@ async def test_what_a_boundary_speaks_of_stays_out_until_it_is_raised(tmp_path: 
         small, raised = await recalled(stage, "hm"), await recalled(stage, "my violin squeaks")
     assert lines(small, KNOWS) == [*KNOWN[1:], told]
     assert lines(raised, KNOWS) == [*KNOWN, told]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "Annabel does not want Craig to be brought up.",  # her own name is no subject
+        "Annabel does not want to play chess after nine.",  # a time
+        "Annabel takes no lifts to play music.",  # an act
+    ],
+)
+async def test_a_boundary_silences_nothing_else(tmp_path: Path, told: str) -> None:
+    """In a small store, too, what it does not speak of is there, and bears on its message."""
+    async with staged(tmp_path, by_name(), user_title="Annabel") as stage:
+        await stage.memory.remember("Annabel plays the ukulele.", user_id="ann")
+        await stage.memory.remember(told, user_id="ann", kind=Kind.BOUNDARY)
+        recall = await recalled(stage, "I feel like playing something")
+    assert "ukulele" in recall.text

@@ -39,7 +39,7 @@ MAX_TURNS = 30
 MAX_OTHERS = 10
 """Maximum episodes, and maximum memories that are over."""
 BEST_GATE = 0.35
-"""Minimum score of the best turn; its score includes the turns around it."""
+"""Minimum score of the best turn, unless the question is about the past and names no time."""
 TURN_GATE = 0.2
 """Minimum score of the other turns."""
 SAID_LATER_GATE = 0.5
@@ -128,9 +128,9 @@ def _query(asked: Asked, limit: int) -> Query:
     return Query(asked.user_id, asked.text, asked.now, sphere=asked.sphere, limit=limit, zone=zone)
 
 
-def _near(hits: Sequence[Found]) -> list[Found]:
-    """Return the turns near enough, if the best of them is clearly meant."""
-    meant = any(hit.score >= BEST_GATE for hit in hits)
+def _near(hits: Sequence[Found], best: float = BEST_GATE) -> list[Found]:
+    """Return the turns near enough, if the score of the best of them is at least `best`."""
+    meant = any(hit.score >= best for hit in hits)
     return [hit for hit in hits if meant and hit.score >= TURN_GATE]
 
 
@@ -161,7 +161,7 @@ async def _on_subject(finder: Finder, query: Query) -> list[Found]:
         finder.search(replace(query, scope=(Scope.EPISODES,), over=None, limit=MAX_OTHERS)),
         _over(finder, query),
     )
-    turns = _near(hits)
+    turns = _near(hits, TURN_GATE if asks_about_past(query.text) else BEST_GATE)
     found = [*turns, *(hit for some in others for hit in some if hit.relevant)]
     return [*sorted(found, key=ranking_key), *await _said_later(finder, query, turns)]
 

@@ -295,7 +295,7 @@ def test_a_question_or_telling_asks_about_the_past(text: str) -> None:
     "text",
     [
         *("我昨天去了超市", "昨天加班到很晚。你今天怎么样？", "今天天气怎么样？"),
-        "周五有什么安排？",
+        *("周五有什么安排？", "车打不着火了，去哪儿修？"),
         *("我昨天看小说看到很晚", "昨天开会提前结束", "昨天听说他病了", "帮我推荐一部电影"),
         "记得带伞",
         *("I went to the shop yesterday", "What's the weather like today?", "Tell me a joke"),

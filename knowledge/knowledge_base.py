@@ -320,10 +320,16 @@ class KnowledgeBase:
     async def current_portrait(self, user_id: str, sphere: str | None = COMMON) -> Memory | None:
         """Return the current portrait without the sentences that tell what was replaced since."""
         portrait = await self.portrait(user_id, sphere)
-        if portrait is None:
-            return None
-        told = (MemoryState.ACTIVE, MemoryState.SUPERSEDED)
-        return without_outdated(portrait, await self.list(user_id, states=told, sphere=sphere))
+        return await self.without_outdated(portrait) if portrait else None
+
+    async def without_outdated(self, portrait: Memory) -> Memory:
+        """Return a portrait without the sentences that tell what was replaced since."""
+        user_id, sphere = portrait.user_id, portrait.sphere
+        replaced = await self.list(user_id, states=(MemoryState.SUPERSEDED,), sphere=sphere)
+        since = [one for one in replaced if one.updated_at > portrait.created_at]
+        if not since:  # as mostly: spares the reading of all that is known
+            return portrait
+        return without_outdated(portrait, [*since, *await self.list(user_id, sphere=sphere)])
 
     async def embed_turns(
         self, user_id: str | None = None, *, progress: Progress | None = None

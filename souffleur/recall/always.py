@@ -64,7 +64,7 @@ async def read_always(finder: Finder, place: Place, now: datetime) -> Always:
     plans = partial(knowledge.plans_near, user_id, limit=MAX_NEAR_PLANS)
 
     async def portraits() -> list[Memory]:
-        found = await knowledge.portrait(user_id, sphere)
+        found = await knowledge.current_portrait(user_id, sphere)
         return [found] if found else []
 
     core, personas, system, portrait, boundaries, most, near = await asyncio.gather(

@@ -11,7 +11,7 @@ from loguru import logger
 from souffleur.errors import AnswerError, NotFoundError, OutageError, StoreError, is_outage
 from souffleur.knowledge.identity import COMMON, SHARED, knows
 from souffleur.knowledge.memory import Category, Memories, Memory, MemoryState
-from souffleur.knowledge.portrait_rule import PortraitStatus, why_due, without_outdated
+from souffleur.knowledge.portrait_rule import PortraitStatus, why_due
 from souffleur.knowledge.session import Segment, SegmentState
 from souffleur.telemetry.log_lines import describe, error_record, trace_bug
 
@@ -111,10 +111,7 @@ class Summaries:
         """Return whether a portrait tells what was replaced since it was written."""
         if portrait is None or portrait.state is not MemoryState.ACTIVE:
             return False
-        told = (MemoryState.ACTIVE, MemoryState.SUPERSEDED)
-        knowledge, sphere = self._knowledge.current, portrait.sphere
-        memories = await knowledge.list(portrait.user_id, states=told, sphere=sphere)
-        return without_outdated(portrait, memories) is not portrait
+        return await self._knowledge.current.without_outdated(portrait) is not portrait
 
     async def write_portrait(self, user_id: str, why: str, sphere: str = COMMON) -> Memory:
         """Write a new portrait in a sphere, due or not; after big news, audit the memories first.

@@ -24,7 +24,18 @@ from souffleur.settings import Settings
 from souffleur.times import from_clock
 from tests.build import NOW, Sulking, days
 from tests.place import at_once, located, where
-from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name, delete, episode, portrait
+from tests.scripted import (
+    SKIP,
+    Answer,
+    Scripted,
+    add,
+    answer,
+    by_name,
+    delete,
+    episode,
+    portrait,
+    update,
+)
 from tests.stage import staged
 from tests.stores import open_empty
 
@@ -575,3 +586,25 @@ async def test_no_model_no_portrait(tmp_path: Path) -> None:
     async with open_empty(settings, clock=lambda: datetime.now(NOW.tzinfo)) as memory:
         with pytest.raises(SettingsError, match="SOUFFLEUR_BASE_URL"):
             await memory.write_portrait(user_id="ann")
+
+
+async def test_what_was_replaced_leaves_the_portrait_at_once(tmp_path: Path) -> None:
+    """It is whispered no more, and a day after its last version the portrait is written anew."""
+    told = [portrait("Ann lives in Ulm.", "She bakes.", "She sings.")]
+    told.append(portrait("Ann lives in Bonn.", "She bakes.", "She sings."))
+    moved = answer(update("m1", "Ann lives in Bonn.", "to Bonn"))
+    script = by_name(
+        monitor=lambda request: moved if "Bonn" in said(request) else SKIP,
+        portrait=lambda _: told.pop(0),
+    )
+    async with staged(tmp_path, script) as stage:
+        await stage.memory.remember("Ann lives in Ulm.", user_id="ann")
+        await stage.memory.write_portrait(user_id="ann")
+        await stage.say("I moved to Bonn")
+        current = await stage.knowledge.current_portrait("ann")
+        assert current.content == "She bakes.\n\nShe sings."
+        stage.clock.at += days(1)
+        await stage.say("hm")
+        assert (await stage.knowledge.portrait("ann")).content.startswith("Ann lives in Bonn.")
+        asked = stage.asked("portrait")[-1].messages[1].content
+        assert "Ann lives in Ulm" not in asked

@@ -129,6 +129,7 @@ class KnowledgeMonitor:
             ),
         )
         signed = answered.signed(ActorKind.MONITOR, brief.stamp)
+        signed |= {"learned_at": context.learned_at}
         verdict = to_verdict(exchange, answered.value, signed, keep_both=answered.rounds > 1)
         verdict = self._with_hidden(verdict, turns[0])
         outcomes = await knowledge.apply(verdict, turns=turns)

@@ -197,6 +197,7 @@ class ConversationSummarizer:
             agent_id=segment.agent_id,
             sphere=segment.sphere,
             at=segment.at,
+            learned_at=context.learned_at,
             reason=answered.value.reason,
             ops=ops,
             **answered.signed(ActorKind.SUMMARIZER, brief.stamp),

@@ -10,6 +10,7 @@ before, and applies the answer afterwards.
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any, Generic, TypedDict, TypeVar
 
 from langgraph.graph import END, START, StateGraph
@@ -54,6 +55,13 @@ class Context:
     """Names, zone and language for users and personas that were not introduced."""
     refuses_special: bool = False
     """Whether content about health, belief, politics or sex is refused."""
+    clock: Callable[[], datetime] | None = None
+    """Returns the time, from which new memories fade; `None` means the time when it was said."""
+
+    @property
+    def learned_at(self) -> datetime | None:
+        """The present time, if there is a clock."""
+        return self.clock() if self.clock else None
 
     async def persona_of(self, user_id: str, agent_id: str) -> Persona:
         """Return the names, zone and language for this user with this persona."""

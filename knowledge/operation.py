@@ -378,6 +378,8 @@ class Verdict(Frozen):
     """Its author."""
     at: AwareDatetime
     """When it was decided."""
+    learned_at: AwareDatetime | None = None
+    """When its messages became known here, if later than `at`, as those of an imported chat."""
     reason: Text = ""
     """The reason for the whole verdict."""
     ops: tuple[Op, ...]
@@ -400,6 +402,12 @@ class Verdict(Frozen):
     """When the current talk began, as far as its window reaches; `None` if there is no talk."""
     cost: dict[str, float] = Field(default_factory=dict)
     """The cost of the verdict: calls, input_tokens, output_tokens, and cost in dollars."""
+
+
+    @property
+    def fades_from(self) -> AwareDatetime:
+        """The time from which new memories fade: nothing fades before it is known here."""
+        return max(self.at, self.learned_at or self.at)
 
 
 class Refusal(StrEnum):

@@ -208,13 +208,13 @@ def _added(op: Add, context: PlanContext) -> Memory:
         category=category,
         kind=op.kind,
         importance=decay.initial_importance(op.kind, op.importance, policy),
-        anchor_at=verdict.at,
+        anchor_at=verdict.fades_from,
         grace_days=policy.rule(category).grace_days,
         confidence=1.0 if by_person else 0.8,
         verified=verdict.by.who is ActorKind.USER,
         source=_SOURCES.get(verdict.by.who, Source.BACKGROUND_AI),
         valid_from=op.valid_from or verdict.at,
-        expires_at=op.expires_at or decay.gone_at(category, verdict.at, policy),
+        expires_at=op.expires_at or decay.gone_at(category, verdict.fades_from, policy),
         state=MemoryState.PENDING if pending else MemoryState.ACTIVE,
         evidence=evidence_for(op.quote, verdict),
         entities=op.entities,
@@ -238,7 +238,7 @@ def _updated(op: Update, old: Memory, context: PlanContext) -> list[tuple[Memory
             "kind": kind,
             **_home(old, kind, policy),
             "importance": max(start, decay.effective(old, verdict.at, policy)),
-            "anchor_at": verdict.at,
+            "anchor_at": verdict.fades_from,
             "source": _SOURCES.get(verdict.by.who, Source.BACKGROUND_AI),
             "verified": verdict.by.who is ActorKind.USER,
             "valid_from": since,
@@ -274,7 +274,9 @@ def _new_end(op: Update, old: Memory, context: PlanContext) -> datetime | None:
     """Return when new words expire; new words from a model for a core memory never expire."""
     if old.category is Category.CORE and context.verdict.by.who not in NO_MODELS:
         return None
-    return op.expires_at or decay.gone_at(old.category, context.verdict.at, context.policy)
+    return op.expires_at or decay.gone_at(
+        old.category, context.verdict.fades_from, context.policy
+    )
 
 
 def _home(old: Memory, kind: Kind, policy: Policy) -> dict[str, object]:

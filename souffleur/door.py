@@ -4,6 +4,7 @@ The server behind it is loaded when somebody knocks, so a host that nobody looks
 """
 
 import asyncio
+import os
 import socket
 from importlib import import_module
 from pathlib import Path
@@ -26,6 +27,8 @@ class Door:
         self._settings = settings
         self._socket: socket.socket | None = None
         self._serving: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._pid = os.getpid()
         self._closing = asyncio.Event()
 
     def open(self) -> None:
@@ -34,15 +37,19 @@ class Door:
             return  # commands can open a store on a server themselves; Windows has no such sockets
         self._socket = bound(self._settings.owner_socket)
         if self._socket:
-            asyncio.get_running_loop().add_reader(self._socket, self._knocked)
+            self._loop = asyncio.get_running_loop()
+            self._loop.add_reader(self._socket, self._knocked)
 
     async def close(self) -> None:
-        """Answer what is being asked, then remove the socket."""
-        self._closing.set()
-        if self._serving:
-            await self._serving
-        elif self._socket:
-            asyncio.get_running_loop().remove_reader(self._socket)
+        """Answer what is being asked, then remove the socket; a forked child leaves it alone."""
+        if not self._socket or os.getpid() != self._pid:
+            return
+        if asyncio.get_running_loop() is self._loop:  # else that loop has ended, with all its work
+            self._closing.set()
+            if self._serving:
+                await self._serving
+            else:
+                self._loop.remove_reader(self._socket)
         self._shut()
 
     def _shut(self) -> None:
@@ -53,8 +60,9 @@ class Door:
 
     def _knocked(self) -> None:
         assert self._socket
-        asyncio.get_running_loop().remove_reader(self._socket)
-        self._serving = asyncio.create_task(self._serve(self._socket))
+        assert self._loop
+        self._loop.remove_reader(self._socket)
+        self._serving = self._loop.create_task(self._serve(self._socket))
 
     async def _serve(self, at: socket.socket) -> None:
         try:

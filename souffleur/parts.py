@@ -174,7 +174,9 @@ def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock:
 
     judge = StructuredChat(chat, form=settings.answer_form)
     refuses_special = "special" in settings.refuse
-    context = Context(judge, knowledge, usual(settings), refuses_special=refuses_special)
+    context = Context(
+        judge, knowledge, usual(settings), refuses_special=refuses_special, clock=clock
+    )
     auditor = Auditor(context)
     return Agents(
         KnowledgeMonitor(context),

@@ -22,7 +22,7 @@ from souffleur.integrations.importers.chats import (
     in_order,
     turns_of,
 )
-from souffleur.knowledge.memory import Category
+from souffleur.knowledge.memory import Category, MemoryState
 from souffleur.recall.rendering import estimate_tokens
 from souffleur.settings import Settings
 from tests.build import NOW
@@ -83,6 +83,8 @@ async def test_memories_by_judgement(tmp_path: Path) -> None:
         assert (kept.agent_id, kept.created_at) == ("luna", YEAR_AGO + timedelta(minutes=10))
         (told,) = await memory.list(user_id="ann", category=Category.EPISODE, state=None)
         assert told.created_at == kept.created_at
+        assert kept.anchor_at == told.anchor_at == NOW  # they fade from the import on
+        assert (told.state, told.expires_at > NOW) == (MemoryState.ACTIVE, True)
         asked = [request.name for request in chat.requests]
         assert asked[:2] == ["monitor", "episode"]
         assert set(asked[2:]) == {"portrait"}

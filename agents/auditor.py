@@ -29,6 +29,7 @@ from souffleur.knowledge.operation import (
     derive_id,
 )
 from souffleur.knowledge.portrait_rule import PortraitStatus
+from souffleur.knowledge.search.periods import open_matter
 from souffleur.knowledge.text.details import missing
 from souffleur.knowledge.text.plain import single_line
 from souffleur.prompts import render
@@ -140,7 +141,7 @@ class Auditor:
             return []
         spoken = "\n".join(one.content for one in memories)
         brief = await self.context.brief("audit", user_id, memories[-1].agent_id, spoken)
-        opened = [one for one in known if one.data.get("unresolved")][-MAX_OPEN:]
+        opened = [one for one in known if open_matter(one, now)][-MAX_OPEN:]
         read = by_handle(select(memories, status.audited_at))
         reading = Reading(read, by_handle(opened, "e"), brief, now)
         answered = await ask_task(self.context.judge, _task(reading))

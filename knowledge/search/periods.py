@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from zoneinfo import ZoneInfo
 
+from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.search.period_words import (
     NIGHT,
     Phrase,
@@ -110,6 +111,13 @@ def exact_periods(text: str, now: datetime) -> tuple[list[Span], str]:
                 continue
             rest = rest.replace(phrase.text, " ")
     return periods, rest
+
+
+def open_matter(episode: Memory, now: datetime) -> str:
+    """Return what was still open at the end of a talk; empty once the day that it names is past."""
+    matter, said = str(episode.data.get("unresolved") or ""), episode.created_at
+    ends = [end for _, end in exact_periods(matter, said)[0] if end > said]
+    return "" if ends and min(ends) <= now else matter
 
 
 def _shifts(phrase: Phrase) -> Iterator[Callable[[datetime], datetime]]:

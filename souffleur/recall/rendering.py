@@ -10,6 +10,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from souffleur.knowledge.memory import Category, Memory, MemoryState
+from souffleur.knowledge.search.periods import open_matter
 from souffleur.knowledge.text.plain import single_line
 from souffleur.knowledge.text.sentences import ENDS
 from souffleur.knowledge.turn import Turn
@@ -237,7 +238,7 @@ def tell(item: Memory | Turn, options: RenderOptions, count: Count, *, long: boo
     if isinstance(item, Turn):
         return _turn(item, options, count)
     if item.category is Category.EPISODE:
-        return _episode(item, options.language, long)
+        return _episode(item, options, long)
     text = with_present_name(single_line(item.content), options.user, options.former)
     ended = ended_at(item, options.now)
     return _UNTIL[options.language].format(text, ended.astimezone(options.zone)) if ended else text
@@ -302,7 +303,8 @@ def _side(text: str, options: RenderOptions, count: Count) -> str:
     return " ".join(filter(None, parts))
 
 
-def _episode(episode: Memory, language: str, long: bool) -> str:
+def _episode(episode: Memory, options: RenderOptions, long: bool) -> str:
+    language = options.language
     text = single_line(episode.content)
     facts = episode.data.get("key_facts") if long else None
     told = [single_line(str(fact)) for fact in facts] if isinstance(facts, list) else []
@@ -310,5 +312,5 @@ def _episode(episode: Memory, language: str, long: bool) -> str:
         joint = _BETWEEN_SENTENCES if text[-1] in ENDS else _SAYS
         listed = [fact.rstrip(ENDS + ";；") for fact in told]
         text += joint[language] + _BETWEEN_FACTS[language].join(filter(None, listed))
-    matter = single_line(str(episode.data.get("unresolved") or ""))
+    matter = single_line(open_matter(episode, options.now))
     return render("whisper_open", language, line=text, matter=matter) if text and matter else text

@@ -6,8 +6,10 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, strategies as st
 
-from souffleur.knowledge.search.periods import BEGINNING, find_period
+from souffleur.knowledge.memory import Category
+from souffleur.knowledge.search.periods import BEGINNING, find_period, open_matter
 from souffleur.knowledge.search.questions import asks_about_past
+from tests.build import NOW, memory
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 LOS_ANGELES = ZoneInfo("America/Los_Angeles")
@@ -390,3 +392,23 @@ def test_no_text_raises(text: str, now: datetime, zone: ZoneInfo) -> None:
     period = find_period(text, now, zone)
     assert period is None or period.start < period.end <= now
     asks_about_past(text)
+
+
+@pytest.mark.parametrize(
+    ("matter", "days_later", "is_open"),
+    [
+        ("whether the lift works by tomorrow", 1, True),
+        ("whether the lift works by tomorrow", 3, False),
+        ("the exam on 12 January", 8, True),
+        ("the exam on 12 January", 11, False),
+        ("周末去不去", 20, False),
+        ("which flat she will take", 99, True),
+        ("why he left yesterday", 99, True),
+    ],
+)
+def test_an_open_matter_is_over_when_its_day_is_past(
+    matter: str, days_later: int, is_open: bool
+) -> None:
+    """What names no day to come stays open until it is answered."""
+    told = memory("Talk.", category=Category.EPISODE, data={"unresolved": matter})
+    assert bool(open_matter(told, NOW + timedelta(days=days_later))) is is_open

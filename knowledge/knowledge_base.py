@@ -12,7 +12,15 @@ from souffleur.errors import NotFoundError
 from souffleur.knowledge import undo
 from souffleur.knowledge.decay import by_age, effective, near_expiries
 from souffleur.knowledge.forgetting.request import Doubt, JudgeDoubt, doubts_of
-from souffleur.knowledge.identity import COMMON, check_id, knows, sphere_conditions, user_conditions
+from souffleur.knowledge.forgetting.subject import SubjectFinder
+from souffleur.knowledge.identity import (
+    COMMON,
+    agent_of,
+    check_id,
+    knows,
+    sphere_conditions,
+    user_conditions,
+)
 from souffleur.knowledge.memory import NARRATIVE, Category, Due, Memories, Memory, MemoryState
 from souffleur.knowledge.operation import (
     Actor,
@@ -24,7 +32,13 @@ from souffleur.knowledge.operation import (
     is_id,
 )
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.portrait_rule import without_outdated
+from souffleur.knowledge.portrait_rule import (
+    FORGOTTEN_TEXTS,
+    forgotten_in,
+    is_withdrawn,
+    without_forgotten,
+    without_outdated,
+)
 from souffleur.knowledge.privacy.groups import NEVER_KEPT, Group
 from souffleur.knowledge.search.embedder import Embedder
 from souffleur.knowledge.search.memories import search
@@ -316,6 +330,19 @@ class KnowledgeBase:
         )
         latest = Order("created_at", descending=True)
         return next(iter(await self._page(Filter(must), 1, latest)), None)
+
+    async def cut_portrait(self, user_id: str, sphere: str = COMMON) -> Memory | None:
+        """Return the latest portrait without what was forgotten in it, until a new one is written.
+
+        `None` if nothing in it was forgotten, or nothing else is left.
+        """
+        last = next(iter(await self.portraits(user_id, sphere)), None)
+        if last is None or not is_withdrawn(last):
+            return None
+        called = await self.writer.called(user_id, agent_of(sphere) or "default")
+        left = without_forgotten(last, SubjectFinder(forgotten_in(last, called)))
+        data = {key: one for key, one in left.data.items() if key not in FORGOTTEN_TEXTS}
+        return left.model_copy(update={"data": data}) if left.content else None
 
     async def current_portrait(self, user_id: str, sphere: str | None = COMMON) -> Memory | None:
         """Return the current portrait without the sentences that tell what was replaced since."""

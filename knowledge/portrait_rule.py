@@ -22,6 +22,8 @@ NEWS_PAUSE = timedelta(days=1)
 
 _CLEARLY = 0.1
 """By how much the share of a superseded memory in a sentence exceeds that of any active memory."""
+FORGOTTEN_TEXTS = ("without", "without_names")
+"""The fields of a portrait\'s data with what was forgotten; nobody is shown them."""
 
 
 class PortraitStatus(Frozen):
@@ -126,6 +128,8 @@ def forgotten_in(portrait: Memory | None, called: Sequence[str]) -> Subject:
 
 def without_forgotten(portrait: Memory, reader: SubjectFinder) -> Memory:
     """Return a portrait without sentences about forgotten subjects; its content may be empty."""
-    noted = ("without", "without_names")
-    data = {key: one if key in noted else reader.cut_any(one) for key, one in portrait.data.items()}
+    data = {
+        key: one if key in FORGOTTEN_TEXTS else reader.cut_any(one)
+        for key, one in portrait.data.items()
+    }
     return portrait.model_copy(update={"content": reader.cut(portrait.content), "data": data})

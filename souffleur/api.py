@@ -875,9 +875,13 @@ class Souffleur:
         return await self.knowledge.episodes(user_id, limit=limit, now=now, sphere=sphere)
 
     async def portrait(self, *, user_id: str, agent_id: str = "default") -> Memory | None:
-        """Return a user's current portrait, for a persona; `None` if there is none yet."""
+        """Return a user's current portrait, for a persona; `None` if there is none yet.
+
+        After something in it was forgotten, those sentences are left out until it is written anew.
+        """
         _, sphere = await self.participants.find(user_id, agent_id)
-        return await self.knowledge.portrait(user_id, sphere)
+        found = await self.knowledge.portrait(user_id, sphere)
+        return found or await self.knowledge.cut_portrait(user_id, sphere)
 
     # The last method: below it, `list` in the class would be this method.
     async def list(
@@ -928,7 +932,10 @@ class Souffleur:
         moment = self.participants.moment(at, persona)
         verdict = verdict_of(ops, user_id, agent_id, sphere=where, by=by, at=moment)
         carry = self.knowledge.writer.plan if dry_run else self.knowledge.apply
-        return await self._service.do(lambda: carry(verdict))
+        done = await self._service.do(lambda: carry(verdict))
+        if not dry_run and any("resting" in entry.details for entry in done):
+            self._service.wake(user_id)  # episodes and the portrait are written anew
+        return done
 
 
 class Opening:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from souffleur.api import Souffleur
 from souffleur.knowledge.identity import user_conditions
-from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
+from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.proposals import LAPSES_AFTER, named_ids
 from souffleur.knowledge.search.memories import browse, count
@@ -68,7 +68,7 @@ class Home:
     user_id: str
     """The id of the user."""
     title: str
-    """The name of the user."""
+    """The name of the user: as introduced, else as in the portrait, else the id."""
     timezone: str
     """The user's time zone."""
     language: str | None
@@ -81,14 +81,10 @@ class Home:
     """The core memories, which are always in mind."""
     latest: list[Card]
     """The latest memories."""
-    kinds: dict[str, int]
-    """The number of memories in force by kind."""
-    categories: dict[str, int]
-    """The number of memories in force by category, with episodes."""
-    states: dict[str, int]
-    """The number of memories in each state, without episodes and portraits."""
-    turns: int
-    """The number of turns."""
+    total: int
+    """The number of memories in force."""
+    talks: int
+    """The number of episodes, with those that are being written anew."""
     since: datetime | None
     """When the oldest memory was learned; `None` if there is no memory."""
     chosen: Chosen
@@ -110,27 +106,27 @@ async def home_of(memory: Souffleur, user_id: str) -> Home:
     every = Wanted(user_id, now=now)
     latest, _ = await browse(points, every, limit=LATEST)
     first, _ = await browse(points, Wanted(user_id, states=()), limit=1, newest_first=False)
+    portrait = await memory.portrait(user_id=user_id)
     core, _ = await browse(points, Wanted(user_id, categories=(Category.CORE,)), limit=CORE)
     return Home(
         user_id=user_id,
-        title=persona.user if person and person.title else user_id,
+        title=persona.user if person and person.title else _name_in(portrait) or user_id,
         timezone=str(persona.zone),
         language=persona.language,
         personas=await personas_of(memory, user_id),
-        portrait=await memory.portrait(user_id=user_id),
+        portrait=portrait,
         core=cards_of(memory, core),
         latest=cards_of(memory, latest),
-        kinds={one: await count(points, Wanted(user_id, kinds=(one,), now=now)) for one in Kind},
-        categories={
-            one: await count(points, Wanted(user_id, categories=(one,), now=now))
-            for one in Category
-        },
-        states={one: await count(points, Wanted(user_id, states=(one,))) for one in MemoryState},
-        turns=await _count_turns(memory, user_id),
+        total=await count(points, every),
+        talks=await _count_talks(memory, user_id),
         since=first[0].created_at if first else None,
         chosen=await chosen_of(memory, user_id),
         waiting=len(await memory.proposals(user_id=user_id)),
     )
+
+
+def _name_in(portrait: Memory | None) -> str:
+    return str(portrait.data.get("name") or "") if portrait else ""
 
 
 async def chosen_of(memory: Souffleur, user_id: str) -> Chosen:
@@ -155,9 +151,14 @@ async def personas_of(memory: Souffleur, user_id: str) -> list[Persona]:
     return found
 
 
-async def _count_turns(memory: Souffleur, user_id: str) -> int:
-    turns = Filter((Is("type", "turn"), *user_conditions(user_id)))
-    return await memory.knowledge.journal.collection.count(turns)
+async def _count_talks(memory: Souffleur, user_id: str) -> int:
+    waiting = await memory.knowledge.sessions.waiting_segments(user_id)
+    ids = [one.episode_id for one in waiting if one.episode_id]
+    told = to_memories(await memory.knowledge.memories.get(ids))
+    gone = sum(one.state is MemoryState.FORGOTTEN for one in told)
+    now, episodes = memory.clock(), (Category.EPISODE,)
+    kept = Wanted(user_id, categories=episodes, now=now)
+    return gone + await count(memory.knowledge.memories, kept)
 
 
 @dataclass(frozen=True)

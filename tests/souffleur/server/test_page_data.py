@@ -7,13 +7,14 @@ import pytest
 import pytest_asyncio
 
 from souffleur.api import Souffleur
-from souffleur.knowledge.memory import Kind, Memory, Relation
+from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState, Relation
 from souffleur.knowledge.operation import Contradict, Merge
 from souffleur.knowledge.search.query import Wanted
+from souffleur.knowledge.session import Segment
 from souffleur.knowledge.store.codecs import to_point
 from souffleur.knowledge.store.runs import run_log
 from souffleur.server.page.cards import Tie, matching, names_in, names_of, ties_between
-from souffleur.server.page.home import asked, chosen_of, figures_of
+from souffleur.server.page.home import asked, chosen_of, figures_of, home_of
 from souffleur.server.page.learning import Learning, learning_of
 from souffleur.settings import Settings
 from tests.build import NOW, days, memory as a_memory, verdict
@@ -88,6 +89,21 @@ async def test_what_is_due_comes_first(memory: Souffleur) -> None:
     assert [one.content for one in found.due] == ["Soon.", "Later."]
     assert sum(found.due_by_day) == 2
     assert sum(found.importance) == 2
+
+
+async def test_a_talk_that_is_told_anew_counts(memory: Souffleur) -> None:
+    """An episode that went with a forgotten memory is a talk until it is written again."""
+    told: dict[str, Any] = {"user_id": "jo", "category": Category.EPISODE, "kind": Kind.MOMENT}
+    kept, gone = (a_memory(f"Talk {n}.", **told) for n in range(2))
+    gone = gone.model_copy(update={"state": MemoryState.FORGOTTEN})
+    await put(memory, kept, gone)
+    assert (await home_of(memory, "jo")).talks == 1
+    told_in: dict[str, Any] = {"user_id": "jo", "agent_id": "default", "session_id": "s1"}
+    talk: dict[str, Any] = {"turn_ids": (), "messages": 6, "number": 1, "since": NOW, "at": NOW}
+    await memory.knowledge.sessions.save(
+        [Segment(id=gone.id, episode_id=gone.id, **told_in, **talk)]
+    )
+    assert (await home_of(memory, "jo")).talks == 2
 
 
 async def test_without_a_model_nothing_is_learned(memory: Souffleur) -> None:

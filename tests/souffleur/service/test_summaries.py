@@ -1,5 +1,6 @@
 """Episodes and portraits behind the talk: when they are written, and what comes of failure."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
@@ -331,6 +332,32 @@ async def test_what_is_forgotten_leaves_episode_portrait_and_raw_turns(tmp_path:
         (gone,) = [e for e in await stage.knowledge.journal.entries("ann") if e.op == "DELETE"]
         await stage.knowledge.undo(gone.id, user_id="ann", by=gone.by, now=stage.clock.at)
         assert "Ann met Tom." in {one.content for one in await stage.knowledge.list("ann")}
+
+
+async def test_one_forgotten_memory_leaves_the_rest_of_the_portrait(tmp_path: Path) -> None:
+    """Its sentence goes at once, nobody is told which; a new one comes without another turn."""
+    sources, again = list[str](), asyncio.Event()
+
+    def describe(request: Request) -> Answer:
+        sources.append(request.messages[1].content)
+        if len(sources) == 1:
+            return portrait(*THREE)
+        again.set()
+        return portrait("Ann reads.", *THREE[1:])
+
+    async with staged(tmp_path, by_name(portrait=describe)) as stage:
+        (lyon,) = await stage.memory.remember("Ann lives in Lyon.", user_id="ann")
+        await stage.memory.remember("Ann reads.", user_id="ann")
+        await stage.memory.write_portrait(user_id="ann")
+        await stage.memory.forget(lyon.memory_ids[0], user_id="ann")
+        cut = await stage.memory.portrait(user_id="ann")
+        assert cut is not None
+        assert cut.content.split() == " ".join(THREE[1:]).split()
+        assert "Lyon" not in str(cut)
+        await asyncio.wait_for(again.wait(), 10)
+        await stage.memory.flush()
+        assert "Lyon" not in sources[1]
+        assert (await stage.knowledge.portrait("ann")).content.startswith("Ann reads.")
 
 
 async def test_an_episode_in_other_words_is_told_anew(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import { look, watch } from "./learning.js";
 import { follow } from "./live.js";
 import { complain, wordsOf } from "./notice.js";
 import { show as portrait } from "./views/portrait.js";
-import { speak, t } from "./words.js";
+import { called, speak, t } from "./words.js";
 
 const VIEWS = ["portrait", "memories", "names", "days", "why", "settings"];
 const BEYOND = { memory: "memories", asked: "asked", topic: "settings", figures: "settings" };
@@ -79,7 +79,7 @@ function menu(current) {
       h("a", { href: `#/${one}`, "aria-current": one === current ? "page" : null }, icon(one), h("span", {}, t(`view.${one}`)),
         one === "asked" && waiting > 0 && h("span", { class: "badge" }, String(waiting))))),
     caller.role === "admin" ? h("button", { type: "button", class: "quiet who", onclick: () => leave({ ...session, choose: true }) },
-      h("b", { dir: "auto" }, home.title), h("span", {}, t("leave.other"))) : "");
+      h("b", { dir: "auto" }, called(home)), h("span", {}, t("leave.other"))) : "");
 }
 
 // Keeps the keyboard focus during a change: in the same card, otherwise at the same position.

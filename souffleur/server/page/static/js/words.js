@@ -28,6 +28,9 @@ export function t(key, given = {}) {
   return (one || words[key] || key).replace(/\{(\w+)\}/g, (_, name) => given[name]);
 }
 
+// The name of the user. An id that a program chose for its only user is no name.
+export const called = ({ title }) => (title === "me" ? t("settings.you") : title);
+
 export const number = (value) => new Intl.NumberFormat(language).format(value);
 export const dollars = (value) =>
   new Intl.NumberFormat(language, { style: "currency", currency: "USD", maximumSignificantDigits: 3 }).format(value);

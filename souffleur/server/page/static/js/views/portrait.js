@@ -4,7 +4,7 @@ import { cardOf } from "../card.js";
 import { button, h, twice } from "../dom.js";
 import { isStuck } from "../learning.js";
 import { complain } from "../notice.js";
-import { ago, date, number, t } from "../words.js";
+import { ago, called, date, number, t } from "../words.js";
 
 async function write(again, pressed) {
   pressed.target.disabled = true;
@@ -48,16 +48,16 @@ export async function show(main, { caller, known }) {
   const home = known ?? await get("/home");
   const always = new Set(home.core.map((one) => one.id));
   const again = () => show(main, { caller });
-  const total = Object.values(home.kinds).reduce((sum, one) => sum + one, 0);
+  const { total } = home;
   const occupation = home.portrait?.data?.occupation;
   main.replaceChildren(
     ...banners(home, again),
     h("p", { class: "overline" }, t("portrait.over")),
-    h("h1", { dir: "auto" }, home.portrait?.data?.name || home.title),
+    h("h1", { dir: "auto" }, called(home)),
     occupation ? h("p", { class: "occupation", dir: "auto" }, occupation) : "",
     h("p", { class: "soft" }, [
       t("count.memories", { n: total, count: number(total) }),
-      t("count.talks", { n: home.categories.episode, count: number(home.categories.episode) }),
+      t("count.talks", { n: home.talks, count: number(home.talks) }),
       home.since && t("since", { when: date(home.since) }),
     ].filter(Boolean).join(" · ")),
     narrative(home, caller, again, total),

@@ -106,10 +106,13 @@ class KnowledgeMonitor:
         self.context = context
         self._hidden: dict[tuple[str, str, str], tuple[str, ...]] = {}
 
-    async def run(self, turns: Sequence[Turn], earlier: Sequence[Said] = ()) -> Judged:
+    async def run(
+        self, turns: Sequence[Turn], earlier: Sequence[Said] = (), *, dry_run: bool = False
+    ) -> Judged:
         """Judge consecutive turns of one session in one call, and apply the verdict.
 
-        Raises EndpointError or AnswerError if there was no usable answer; nothing has changed then.
+        With `dry_run` nothing is changed: the entries say what would be done. Raises EndpointError
+        or AnswerError if there was no usable answer; nothing has changed then.
         """
         context, knowledge = self.context, self.context.knowledge
         spoken = "\n".join(turn.user or turn.assistant for turn in turns)
@@ -132,6 +135,8 @@ class KnowledgeMonitor:
         signed |= {"learned_at": context.learned_at}
         verdict = to_verdict(exchange, answered.value, signed, keep_both=answered.rounds > 1)
         verdict = self._with_hidden(verdict, turns[0])
+        if dry_run:
+            return Judged(answered.value, await knowledge.writer.plan(verdict, turns))
         outcomes = await knowledge.apply(verdict, turns=turns)
         if likely := _likely(answered.value, verdict):
             await knowledge.sessions.note_likely(turns[-1], likely)

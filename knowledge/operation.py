@@ -403,7 +403,6 @@ class Verdict(Frozen):
     cost: dict[str, float] = Field(default_factory=dict)
     """The cost of the verdict: calls, input_tokens, output_tokens, and cost in dollars."""
 
-
     @property
     def fades_from(self) -> AwareDatetime:
         """The time from which new memories fade: nothing fades before it is known here."""

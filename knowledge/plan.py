@@ -274,9 +274,7 @@ def _new_end(op: Update, old: Memory, context: PlanContext) -> datetime | None:
     """Return when new words expire; new words from a model for a core memory never expire."""
     if old.category is Category.CORE and context.verdict.by.who not in NO_MODELS:
         return None
-    return op.expires_at or decay.gone_at(
-        old.category, context.verdict.fades_from, context.policy
-    )
+    return op.expires_at or decay.gone_at(old.category, context.verdict.fades_from, context.policy)
 
 
 def _home(old: Memory, kind: Kind, policy: Policy) -> dict[str, object]:

@@ -100,7 +100,7 @@ evals = _group(
     "Play scripted dialogues, mark and compare what was remembered.",
     {
         "Play": (measure.new, measure.run, measure.record, replay.replay),
-        "Look": (measure.compare, measure.report),
+        "Look": (measure.compare, measure.shadow, measure.report),
     },
 )
 user.info.name, store.info.name, evals.info.name = "user", "store", "eval"

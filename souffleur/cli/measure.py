@@ -1,4 +1,4 @@
-"""Commands of `souffleur eval`: new, run, record, compare, report."""
+"""Commands of `souffleur eval`: new, run, record, shadow, compare, report."""
 
 from collections.abc import Sequence
 from importlib.resources import files
@@ -13,15 +13,18 @@ from typer import Argument, Option
 
 from souffleur.cli.command import Result, in_loop, printed
 from souffleur.cli.console import console, progress
-from souffleur.cli.memory import run_async, set_up_log
-from souffleur.cli.options import Dialogues, Only, Out, Parallel, flag
+from souffleur.cli.memory import run_async, set_up_log, with_memory
+from souffleur.cli.options import ME, Dialogues, Only, Out, Parallel, User, flag
 from souffleur.cli.tables import marked, print_table, show
 from souffleur.errors import SettingsError
+from souffleur.knowledge.text.plain import single_line
+from souffleur.report.phrases import count
 
 # souffleur.evals is imported in the functions that use it, so that other commands start faster.
 if TYPE_CHECKING:
     from souffleur.evals.compare import Comparison, Difference
-    from souffleur.evals.result import ResultFile, Run, Step
+    from souffleur.evals.result import OpRecord, ResultFile, Run, Step
+    from souffleur.evals.shadow import ShadowTurn
     from souffleur.settings import Settings
 
 Recordings = Annotated[
@@ -112,6 +115,52 @@ async def record(
     finally:
         await endpoint.aclose()
     return _written(ResultFile(runs=(made,)), out, html)
+
+
+@printed
+def shadow(
+    judge: Annotated[str | None, Option(help="The other model; default: SOUFFLEUR_MODEL.")] = None,
+    last: Annotated[int, Option(min=1, help="Number of the latest turns.")] = 20,
+    user: User = ME,
+) -> Result:
+    """Judge stored turns again by another model, beside what was done; changes nothing."""
+    from dataclasses import asdict
+    from tempfile import TemporaryDirectory
+
+    from souffleur.evals.shadow import shadow as judge_again
+    from souffleur.settings import load_settings, need_model
+
+    chosen = load_settings(**({"model": judge} if judge else {}))
+    need_model(chosen)
+    with TemporaryDirectory() as folder:
+        backup = Path(folder) / "store.backup"
+        with_memory(lambda memory: memory.backup(backup))
+        with progress("judging again") as step:
+            work = judge_again(backup, chosen, user_id=user, last=last, step=step)
+            found = run_async(work)
+    data = [asdict(one) | {"same": one.is_same} for one in found]
+    return Result(data, lambda: _print_shadow(found))
+
+
+def _print_shadow(found: "Sequence[ShadowTurn]") -> None:
+    """Print the turns that were judged differently, with the ops side by side."""
+    for one in found:
+        if one.is_same:
+            continue
+        console.print(f"[bold]{escape(single_line(one.turn.user))}[/]", soft_wrap=True)
+        for name, ops in (("did", one.did), ("would", one.would)):
+            lines = [_op_line(op) for op in ops] or ["nothing"]
+            for line in lines:
+                console.print(f"  {name:<5} {escape(line)}", soft_wrap=True)
+        if one.error:
+            console.print(f"  [yellow]{escape(one.error)}[/]", soft_wrap=True)
+    same = sum(one.is_same for one in found)
+    console.print(f"{same} of {count(len(found), 'turn')} judged alike")
+
+
+def _op_line(op: "OpRecord") -> str:
+    refused = f" (refused: {op.refused})" if op.refused else ""
+    return f"{op.op} {single_line(op.words)}{refused}"
 
 
 @printed

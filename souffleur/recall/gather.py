@@ -10,14 +10,13 @@ from souffleur.agents.brief import formerly
 from souffleur.knowledge.identity import knows, own_sphere
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.search.query import Found, Query
-from souffleur.knowledge.search.questions import asks_about_past, asks_for_all
 from souffleur.knowledge.turn import Turn
 from souffleur.prompts import spoken_in
 from souffleur.recall.always import LIVED, Always, Place, read_always
 from souffleur.recall.bearing import find_bearing
 from souffleur.recall.compose import Candidates, Recall, RenderOptions, compose
 from souffleur.recall.finder import Asked, Finder
-from souffleur.recall.past import recall_past, without_repetitions
+from souffleur.recall.past import looks_back, recall_past
 from souffleur.recall.rank import find_guards, is_held_back, rank
 from souffleur.recall.rendering import Count
 from souffleur.settings import Settings
@@ -93,8 +92,7 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     values |= {one.id: value for one, value in always.valued(now, finder.knowledge.policy)}
     known = [one for one in allowed(pool) if one.category in LIVED]
     past = await finder.part(partial(recall_past, finder, settings, asked, read.before, hits))
-    looks_back = asks_about_past(asked.text) or asks_for_all(asked.text)
-    if looks_back:
+    if back := looks_back(asked.text, hits):
         past = [*past, *_of_their_topics(hits, known)]
     persona = [one for one in (*always.personas, *always.system) if one.agent_id == asked.agent_id]
     return Candidates(
@@ -106,9 +104,18 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
         due=allowed(due),
         bearing=find_bearing(asked.text, hits, called),
         found=[hit for hit in hits if hit.relevant],
-        past=past if looks_back else without_repetitions(past, (one.content for one in known)),
-        looks_back=looks_back,
+        past=_unguarded(past, [*always.core, *pool], asked.text, called),
+        looks_back=back,
     )
+
+
+def _unguarded(
+    past: Sequence[Found], known: Sequence[Memory], text: str, called: Iterable[str]
+) -> list[Found]:
+    """Return what answers a question about the past, without what a boundary holds back."""
+    told = [hit.item for hit in past if isinstance(hit.item, Memory)]
+    guards = find_guards([*known, *told], text, called)
+    return [hit for hit in past if guards.get(hit.item.id) != []]
 
 
 def _of_their_topics(hits: Sequence[Found], known: Sequence[Memory]) -> list[Found]:

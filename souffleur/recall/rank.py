@@ -26,25 +26,25 @@ _QUOTED = re.compile(
 """A quoted or pasted text: in quotation marks, as code, after ">", or on lines after a colon."""
 
 
-def excerpt(text: str, about: str, fits: Callable[[str], bool], *, strict: bool = False) -> str:
+def excerpt(text: str, about: str, fits: Callable[[str], bool]) -> str:
     """Return a text on one line if it fits, else its sentences that bear most on `about`.
 
     Sentences are chosen one by one, by the number of words of `about` that are not covered yet; of
     equal sentences, the first. They stay in their order, and gaps are marked. Sentences without a
-    word of `about` are left out; unless `strict`, they are used if there are no others.
+    word of `about` are left out, if there are others.
 
     >>> tea = "I like tea. It rained. Ann moved to Lyon. Then it was late."
     >>> excerpt(tea, "Where did Ann move?", lambda part: len(part) <= 20)
     '…Ann moved to Lyon.…'
     """
     whole = single_line(text)
-    if fits(whole) and not strict:
+    if fits(whole):
         return whole
     sought = set(terms(about))
     parts = sentences("\n".join(filter(None, map(single_line, text.splitlines()))))
     shared = [sought & set(terms(part)) for part in parts]
     bearing = [index for index in range(len(parts)) if shared[index]]
-    left = bearing or ([] if strict else list(range(len(parts))))
+    left = bearing or list(range(len(parts)))
     chosen: set[int] = set()
     while left:
         index = max(left, key=lambda at: (len(shared[at] & sought), len(shared[at]), -at))

@@ -15,7 +15,7 @@ from souffleur.knowledge.text.plain import single_line
 from souffleur.knowledge.text.sentences import ENDS
 from souffleur.knowledge.turn import Turn
 from souffleur.prompts import render
-from souffleur.recall.rank import GAP, excerpt, split_quotations
+from souffleur.recall.rank import excerpt
 from souffleur.times import to_minute
 
 Count = Callable[[str], int]
@@ -103,9 +103,6 @@ MAX_TRIED = 24
 MAX_SIDE_TOKENS = 200
 """Maximum tokens of one side of a raw turn; a longer side is cut to its first sentences."""
 
-MAX_QUOTED_TOKENS = 120
-"""Maximum tokens of a quoted or pasted text."""
-
 _UNTIL = {
     "en": "{} (until {:%Y-%m-%d})",
     "zh": "{}（到{:%Y-%m-%d}为止）",
@@ -113,7 +110,6 @@ _UNTIL = {
 }
 _ENDS_NAME = re.compile(r"['’]s\b|\s+[a-z0-9]|[\u3040-\u30ff\u3400-\u9fff]")
 """What follows a name that is whole: an ending, a small letter, or a word without spaces."""
-_QUOTED = {"en": "[quoted: {}]", "zh": "【转贴：{}】", "ja": "【引用：{}】"}
 _SAYS = {"en": ": ", "zh": "：", "ja": "："}
 _BETWEEN_FACTS = {"en": "; ", "zh": "；", "ja": "；"}
 _BETWEEN_SENTENCES = {"en": " ", "zh": "", "ja": ""}
@@ -291,16 +287,8 @@ def _turn(turn: Turn, options: RenderOptions, count: Count) -> str:
 
 
 def _side(text: str, options: RenderOptions, count: Count) -> str:
-    """Return one side of a turn, with quotations cut to the sentences that bear on the message."""
-    frame, about = _QUOTED[options.language], options.message
-
-    def cut(part: str, quoted: bool) -> str:
-        room = MAX_QUOTED_TOKENS if quoted else MAX_SIDE_TOKENS
-        kept = excerpt(part, about, lambda one: count(one) <= room, strict=quoted)
-        return frame.format(kept or GAP) if quoted else kept
-
-    parts = (cut(part, quoted) for part, quoted in split_quotations(text))
-    return " ".join(filter(None, parts))
+    """Return one side of a turn; if it is long, the sentences that bear on the message."""
+    return excerpt(text, options.message, lambda one: count(one) <= MAX_SIDE_TOKENS)
 
 
 def _episode(episode: Memory, options: RenderOptions, long: bool) -> str:

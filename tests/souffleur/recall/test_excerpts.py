@@ -8,9 +8,9 @@ from souffleur.recall.rank import GAP, excerpt, split_quotations
 LONG = "The bus was late. My aunt sent 9 pears. We had soup. Bring the blue form on 18 June. Bye!"
 
 
-def told(about: str, room: int, *, strict: bool = False) -> str:
+def told(about: str, room: int) -> str:
     """An excerpt of so many characters."""
-    return excerpt(LONG, about, lambda text: len(text) <= room, strict=strict)
+    return excerpt(LONG, about, lambda text: len(text) <= room)
 
 
 def test_what_bears_on_the_message_is_told() -> None:
@@ -36,9 +36,8 @@ def test_what_fits_is_told_whole() -> None:
 
 
 def test_where_no_sentence_bears_the_first_are_told() -> None:
-    """The first sentences stand in; if only what bears may be told, nothing does."""
+    """The first sentences stand in."""
     assert told("volcano", 40) == "The bus was late. My aunt sent 9 pears.…"
-    assert told("volcano", 500, strict=True) == ""
 
 
 PASTED = "Dear valued customer, your account is locked, send us the code now. " * 3

@@ -9,9 +9,8 @@ import functools
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
-from souffleur.knowledge.store.engine.memo import Memo
 from souffleur.knowledge.store.engine.points import (
     AnyOf,
     Between,
@@ -32,6 +31,9 @@ from souffleur.knowledge.store.engine.points import (
     Sparse,
 )
 from souffleur.knowledge.watching import Watch
+
+if TYPE_CHECKING:  # it loads numpy
+    from souffleur.knowledge.store.engine.memo import Memo
 
 
 class Changes:
@@ -122,7 +124,7 @@ class Collection(Protocol):
     """Why recent writes may not survive a power cut; empty without problems."""
     changes: Changes
     """The writes of this process."""
-    memo: Memo
+    memo: "Memo"
     """The cache of readers; every write drops the cached values that it may change."""
     shared: bool
     """Whether other processes may write to the collection, and calls go through a network."""

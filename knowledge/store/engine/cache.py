@@ -204,8 +204,8 @@ class CachedCollection:
     async def _read_quietly(self, owner: str, held: Held) -> None:
         try:
             await self._read(owner, held, pause=PAUSE)
-        except StoreError as error:
-            logger.warning("a user's memories are not ranked in memory: {}", error)
+        except StoreError as error:  # often as the store was closed; else the engine's answer tells
+            logger.debug("a user's memories are not ranked in memory: {}", error)
 
     def _belongs(self, point: Point, owner: str) -> bool:
         assert self._ranked is not None

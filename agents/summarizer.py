@@ -87,13 +87,13 @@ def faults(answer: EpisodeAnswer, withheld: AbstractSet[Group] = NEVER_KEPT) -> 
     return "\n".join(f"- {fault}" for fault in found)
 
 
-def unfounded(answer: EpisodeAnswer, said: str) -> str:
+def unfounded(answer: EpisodeAnswer, said: str, called: Sequence[str] = ()) -> str:
     """Return names and numbers of the answer that are not in the talk.
 
-    Dates and counts may follow from the talk.
+    Dates and counts may follow from the talk. `called` are the names of the speakers.
     """
     text = "\n".join((answer.line, *answer.key_facts, answer.unresolved or ""))
-    return "\n".join(f"- {one.text}" for one in counting.unfounded(text, said))
+    return "\n".join(f"- {one.text}" for one in counting.unfounded(text, said, called))
 
 
 def to_ops(
@@ -175,7 +175,7 @@ class ConversationSummarizer:
         async def doubt(answer: EpisodeAnswer) -> str:
             said = [said for turn in turns for said in turn.said()]
             talked = talk(said, brief.persona, brief.language)
-            alien = await asyncio.to_thread(unfounded, answer, talked)  # texts may be long
+            alien = await asyncio.to_thread(unfounded, answer, talked, brief.persona.called)  # texts may be long
             return alien and render("unfounded", brief.language, problems=alien)
 
         answered = await ask_task(

@@ -82,7 +82,9 @@ class Grounds:
         quote is returned whole.
         """
         entities, quote = ((), "") if isinstance(op, Merge) else (op.entities, op.quote)
-        content, names = to_simplified(op.content), [to_simplified(one) for one in entities]
+        # The speakers are named, too: "On Easter Sunday Ann Lee sang" holds no name "Sunday Ann".
+        content = to_simplified(op.content)
+        names = [to_simplified(one) for one in (*entities, *self._verdict.called)]
         opposite = says_opposite(op.content, quote, (*entities, *self._verdict.called))
         found = [op.content] if opposite else []
         held = [to_simplified(one.content) for one in targets]

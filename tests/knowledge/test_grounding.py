@@ -167,6 +167,12 @@ def test_all_that_the_judge_saw_counts() -> None:
     assert unfounded("I met her", content, (), memory("Ann knows Zoe Miller.")) == []
 
 
+def test_a_name_beside_the_users_name_is_read_apart() -> None:
+    """Neighbouring words with capitals are no new name where one of them is the user's."""
+    assert unfounded("I parted from Fergal", "Since parting from Fergal Ann is alone.") == []
+    assert unfounded("I parted", "Since parting from Fergal Ann is alone.") == ["Fergal"]
+
+
 def test_a_very_long_talk_is_not_compared() -> None:
     """It would hold up everything else; its quote is looked for all the same."""
     assert unfounded("I met her " * (MAX_COMPARED // 10), "Ann met Zoe Miller.") == []

@@ -175,7 +175,8 @@ class ConversationSummarizer:
         async def doubt(answer: EpisodeAnswer) -> str:
             said = [said for turn in turns for said in turn.said()]
             talked = talk(said, brief.persona, brief.language)
-            alien = await asyncio.to_thread(unfounded, answer, talked, brief.persona.called)  # texts may be long
+            called = brief.persona.called
+            alien = await asyncio.to_thread(unfounded, answer, talked, called)  # texts may be long
             return alien and render("unfounded", brief.language, problems=alien)
 
         answered = await ask_task(

@@ -188,7 +188,7 @@ async def run(
     """
     with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
         location = StoreLocation(folder=Path(folder))
-        base = await open_knowledge(location, embedder, COMPANION, raw_days=0)
+        base = await open_knowledge(location, embedder, COMPANION)
         try:
             asked: list[QuestionRanks] = []
             for conversation in conversations:

@@ -112,10 +112,16 @@ def print_past(past: "Past", persona: "Persona") -> None:
         console.print(f"[dim]{begin} to {end}[/dim]")
     columns = (
         ("when", lambda hit: _local(hit.at, persona)),
-        ("", lambda hit: _SCOPES[hit.scope]),
+        ("", _kind),
         ("what", lambda hit: _words(hit, persona)),
     )
     show(past.found, columns, empty="nothing is known of that")
+
+
+def _kind(hit: "Found") -> str:
+    """Return what kind of record it is, and its state if it is not in force."""
+    state = hit.item.state
+    return _SCOPES[hit.scope] + (f", {state}" if state in {"superseded", "archived"} else "")
 
 
 def print_episodes(

@@ -216,7 +216,8 @@ async def look_everywhere(
     finder = Finder(knowledge)
     past = await recollect(finder, rule, asked)
     if past.period is None:
-        query = replace(_query(asked, limit), scope=EVERYWHERE)
+        over = None if asks_about_past(asked.text) else False
+        query = replace(_query(asked, limit), scope=EVERYWHERE, over=over)
         hits = await finder.search(query)
         past = replace(past, found=tuple(hit for hit in hits if hit.relevant))
     return replace(past, found=past.found[:limit], error="; ".join(finder.errors))

@@ -72,6 +72,8 @@ async def test_what_is_over_is_found_by_a_question_about_the_past(tmp_path: Path
             )
             over = {hit.text for hit in past.past}
             assert over == {"Ann takes 100 mg of Gorban.", "Ann takes drops of Gorban."}
+            told = await stage.memory.ask("What did I take of Gorban?", user_id="ann")
+            assert over < {hit.text for hit in told.found}
             now = await stage.memory.recall(user_id="ann", session_id="z", text="Gorban for me!")
             assert now.past == ()
             await stage.memory.run("decay", RunOptions(later))

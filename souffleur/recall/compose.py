@@ -1,6 +1,5 @@
 """The whisper: the memories for a reply, as a block of text for the host's prompt."""
 
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
@@ -217,14 +216,17 @@ def _lasting(candidates: Candidates, parts: Parts, room: int) -> tuple[Section, 
     core = _core(candidates.core, parts.part("core", int(room * CORE_SHARE)))
     room -= parts.length(core)
     rest, portrait = _rest([*candidates.core, *candidates.known], core), Section()
-    known = _known(rest, parts.part("known", sys.maxsize))
+    part = parts.part("known", room)
+    lines = _by_topic(rest, part)
+    known = part.section(lines)
     length = parts.length(known)
     if length > room * KNOWN_SHARE:
         if length > 2 * room:  # the portrait tells what has no room
             told = parts.part("portrait", int(room * PORTRAIT_SHARE))
             portrait = _portrait(candidates.portrait, told)
             room -= parts.length(portrait)
-        known = _known(rest, parts.part("known", int(room * KNOWN_SHARE * room / length)))
+        part = parts.part("known", int(room * KNOWN_SHARE * room / length))
+        known = part.fill([line] for line in lines)
     return core, portrait, known
 
 
@@ -271,11 +273,11 @@ def _portrait(portrait: Memory | None, part: Part) -> Section:
     return Section(part.text(body), (portrait,)) if portrait and body else Section()
 
 
-def _known(memories: Sequence[Memory], part: Part) -> Section:
+def _by_topic(memories: Sequence[Memory], part: Part) -> list[RenderedLine]:
     """Render memories by topic, and those of this quarter of the year at the end.
 
     So the beginning stays the same for long. Those without a topic come first; under each heading
-    the oldest comes first. They are given best first; if room is short, the best stay.
+    the oldest comes first.
     """
     lately = _quarter(part.options.now.astimezone(part.options.zone))
     new = render("whisper_new", part.options.language)
@@ -286,7 +288,7 @@ def _known(memories: Sequence[Memory], part: Part) -> Section:
         text = tell(memory, part.options, part.count, long=False)
         return RenderedLine(memory, text, (float(is_new), topic, *_age(memory)), topic)
 
-    return part.fill([line(memory)] for memory in memories)
+    return [line(memory) for memory in memories]
 
 
 def _quarter(now: datetime) -> datetime:

@@ -1,7 +1,6 @@
 """Rendering of the whispered block: its parts, their lines, their length in tokens."""
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -98,8 +97,8 @@ def tell_age(age: timedelta, language: str) -> str:
     return _NOW.get(language, _NOW["en"])
 
 
-MAX_TRIED = 24
-"""Items beyond the first one that does not fit, of which short ones are still taken."""
+MAX_MISSES = 8
+"""Number of items that do not fit, after which no shorter ones are tried."""
 MAX_SIDE_TOKENS = 200
 """Maximum tokens of one side of a raw turn; a longer side is cut to its first sentences."""
 
@@ -183,32 +182,42 @@ class Part:
     def fill(self, forms: Iterable[Sequence[RenderedLine]]) -> Section:
         """Choose a form for each item: first the shortest form of all items, then longer forms.
 
-        So a long form never takes the room of another item.
+        So a long form never takes the room of another item. The best items come first; where one
+        has no room, shorter ones are tried until `MAX_MISSES` have none.
         """
-        written = [[line for line in lines if line.text] for lines in forms]
-        every = list(filter(None, written))
-        shortest = self.section(lines[-1] for lines in every)
-        if all(len(lines) == 1 for lines in every) and self.count(shortest.text) <= self.room:
-            return shortest
-        first = self._count_fitting([lines[-1] for lines in every])
-        chosen = every[:first]
-        for lines in every[first : first + MAX_TRIED]:
-            if self.takes([*(one[-1] for one in chosen), lines[-1]]):
-                chosen.append(lines)
-        for index, lines in enumerate(chosen):
-            if len(lines) > 1:
-                others = [one[-1] for one in chosen[:index] + chosen[index + 1 :]]
-                longest = next(line for line in lines if self.takes([*others, line]))
-                chosen[index] = [longest]
-        return self.section(one[-1] for one in chosen)
+        written = list(filter(None, ([line for line in lines if line.text] for lines in forms)))
+        whole = self.section(lines[-1] for lines in written)
+        if self.count(whole.text) <= self.room:
+            chosen, room = written, self.room - self.count(whole.text)
+        else:
+            chosen, room = self._best(written)
+        lines = []
+        for one in chosen:
+            short = self._cost(one[-1])
+            line = next(form for form in one if self._cost(form) - short <= room)
+            room -= self._cost(line) - short
+            lines.append(line)
+        return self.section(lines)
 
-    def _count_fitting(self, lines: Sequence[RenderedLine]) -> int:
-        """Return how many of the first lines fit together: usually all of them."""
-        if self.takes(lines):
-            return len(lines)
-        return bisect_left(
-            range(len(lines)), True, key=lambda last: not self.takes(lines[: last + 1])
-        )
+    def _best(self, written: Sequence[list[RenderedLine]]) -> tuple[list[list[RenderedLine]], int]:
+        """Return the first items that fit by their shortest forms, and the room that is left."""
+        room, misses, chosen = self.room - self.count(self.text("\n")), 0, []
+        topics = {""}
+        for lines in written:
+            cost = self._cost(lines[-1])
+            if lines[-1].topic not in topics:
+                cost += self.count(f"#### {lines[-1].topic}\n")
+            if cost <= room:
+                room -= cost
+                topics.add(lines[-1].topic)
+                chosen.append(lines)
+            elif (misses := misses + 1) == MAX_MISSES:
+                break
+        return chosen, room
+
+    def _cost(self, line: RenderedLine) -> int:
+        """Return the tokens of a line; lines together have no more than the sum of their costs."""
+        return self.count(f"- {line.text}\n")
 
     def section(self, lines: Iterable[RenderedLine]) -> Section:
         """Return the part with these lines."""

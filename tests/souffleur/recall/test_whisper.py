@@ -276,7 +276,7 @@ def test_the_best_of_the_past_stays_and_is_told_in_its_order() -> None:
     """What matches worst goes first; what stays is told as it happened."""
     past = [heard("Second?", at=NOW - days(1)), heard("First?", at=NOW - days(2)), heard("Worst?")]
     tight = estimate_tokens(parts(block(Candidates(past=past[:2])))["past"])
-    recall = block(Candidates(past=past, looks_back=True), past=tight)
+    recall = block(Candidates(past=past, looks_back=True), past=tight + 3)
     assert [line.partition(": ")[2] for line in lines(recall)] == ["First?", "Second?"]
     assert recall.past == tuple(past[:2])
     assert recall.turn_ids == (past[1].item.id, past[0].item.id)

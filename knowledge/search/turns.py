@@ -138,25 +138,24 @@ async def read_around(
     withheld: AbstractSet[Group] = NEVER_KEPT,
 ) -> list[Turn]:
     """Return the turns at `steps` from these turns in their sessions, `withheld` data masked."""
-    allowed, wanted = turns_filter(query), defaultdict[tuple[str, str], set[int]](set)
+    wanted = defaultdict[tuple[str, str], set[int]](set)
     for turn in turns:
         if turn.place:
             places = (turn.place + step for step in steps)
             wanted[turn.agent_id, turn.session_id].update(places)
     reads = [
-        collection.scroll(_of_talk(allowed, *talk, run), limit=len(run))
-        for talk, places in wanted.items()
+        collection.scroll(_at_places(allowed, session, run), limit=len(run))
+        for (agent, session), places in wanted.items()
+        for allowed in (turns_filter(replace(query, agent_id=agent)),)
         for run in _runs(places)
     ]
     points = [point for page, _ in await asyncio.gather(*reads) for point in page]
     return list(read_each(points, masked_reader(withheld)))
 
 
-def _of_talk(allowed: Filter, agent_id: str, session_id: str, places: range) -> Filter:
-    here = (has("agent_id", agent_id), has("session_id", session_id))
-    return Filter(
-        (*allowed.must, *here, Between("place", places.start, places.stop)), allowed.must_not
-    )
+def _at_places(allowed: Filter, session_id: str, places: range) -> Filter:
+    here = (has("session_id", session_id), Between("place", places.start, places.stop))
+    return Filter((*allowed.must, *here), allowed.must_not)
 
 
 def _runs(places: Iterable[int]) -> list[range]:
@@ -272,8 +271,7 @@ def _around(where: tuple[str, int], allowed: Filter) -> Filter | None:
     if not place:
         return None
     first, last = place + min(NEIGHBOUR_WEIGHTS), place + max(NEIGHBOUR_WEIGHTS)
-    here = (has("session_id", session), Between("place", first, last + 1))
-    return Filter((*allowed.must, *here), allowed.must_not)
+    return _at_places(allowed, session, range(first, last + 1))
 
 
 def _once(known: Iterable[Sequence[Hit]], more: Iterable[Sequence[Hit]]) -> list[Hit]:

@@ -182,6 +182,16 @@ def plan_expiry(day: datetime) -> datetime:
     return day + timedelta(days=1) + PLAN_FOLLOW_UP
 
 
+def plan_day(expiry: datetime) -> datetime:
+    """Return when the day of a plan begins that expires at `expiry`.
+
+    >>> from datetime import timezone
+    >>> str(plan_day(plan_expiry(datetime(2026, 1, 14, tzinfo=timezone.utc))))
+    '2026-01-14 00:00:00+00:00'
+    """
+    return expiry - PLAN_FOLLOW_UP - timedelta(days=1)
+
+
 def near_expiries(now: datetime) -> tuple[datetime, datetime]:
     """Return the first (inclusive) and last (exclusive) expiry of plans for the days near `now`.
 

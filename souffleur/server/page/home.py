@@ -35,6 +35,8 @@ class Caller:
     """Whether no token is needed."""
     has_model: bool
     """Whether a model is configured, so that portraits can be written."""
+    by_meaning: bool
+    """Whether a search compares meanings; if not, an embedder is missing, and it compares words."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,8 @@ class Home:
 def caller_of(memory: Souffleur, access: Access) -> Caller:
     """Return the reader of the page."""
     who = access.who if access.role is Role.USER else None
-    return Caller(access.role, who, access.token is None, memory.has_model)
+    by_meaning = not memory.knowledge.embedder.name.startswith("hash:")
+    return Caller(access.role, who, access.token is None, memory.has_model, by_meaning)
 
 
 async def home_of(memory: Souffleur, user_id: str) -> Home:

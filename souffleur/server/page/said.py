@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime, tzinfo
 from enum import StrEnum
 
 from souffleur.api import Souffleur
@@ -85,8 +85,8 @@ class Line:
     """The present memory, as a card."""
     why: Why
     """Why the memory was whispered."""
-    parts: dict[str, float]
-    """The parts of its relevance to the talk (see `Found.parts`); empty if it was not found."""
+    day: date | None
+    """The day of a plan, in the user's time zone; `None` for another reason."""
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,9 @@ async def whispered(memory: Souffleur, user_id: str, turn_id: str) -> Whispered:
     turn = await _turn(memory, user_id, turn_id)
     found = to_memories(await memory.knowledge.memories.get(turn.injected))
     memories = [one for one in found if one.user_id == user_id]
-    hits = await _near(memory, turn)
-    return Whispered(_said(memory, turn), [_line(memory, turn, one, hits) for one in memories])
+    hits, zone = await _near(memory, turn), (await memory.cast()).zone(user_id)
+    lines = [_line(memory, turn, one, hits.get(one.id), zone) for one in memories]
+    return Whispered(_said(memory, turn), lines)
 
 
 async def _near(memory: Souffleur, turn: Turn) -> Mapping[str, Found]:
@@ -142,11 +143,12 @@ async def _near(memory: Souffleur, turn: Turn) -> Mapping[str, Found]:
     return {hit.item.id: hit for hit in await memory.knowledge.current.search(query)}
 
 
-def _line(memory: Souffleur, turn: Turn, one: Memory, hits: Mapping[str, Found]) -> Line:
-    hit = hits.get(one.id)
-    parts = {name: round(value, 3) for name, value in hit.parts.items()} if hit else {}
+def _line(memory: Souffleur, turn: Turn, one: Memory, hit: Found | None, zone: tzinfo) -> Line:
     card = card_of(one, memory.clock(), memory.knowledge.policy)
-    return Line(card, why(one, hit, turn.at), parts)
+    reason, day = why(one, hit, turn.at), None
+    if reason is Why.PLAN and one.expires_at:
+        day = decay.plan_day(one.expires_at).astimezone(zone).date()
+    return Line(card, reason, day)
 
 
 def why(memory: Memory, hit: Found | None, at: datetime) -> Why:

@@ -90,7 +90,7 @@ def test_delete_undo_edit_confirm_pin_restore(page: Page, scene: Scene) -> None:
     page.press(".notice button", "Undo")
     page.press(".buttons button", "Forget")
     page.press(".buttons button", "Restore")
-    page.press(".buttons button", "That is right")
+    page.press(".buttons button", "Correct")
     page.until(lambda: kept().verified)
     page.press(".buttons button", "Edit")
     area = page.see("textarea")
@@ -101,7 +101,7 @@ def test_delete_undo_edit_confirm_pin_restore(page: Page, scene: Scene) -> None:
     page.press(".buttons button", "Pin")
     page.until(lambda: kept().category is Category.CORE)
     page.until(
-        lambda: all(one in page.text for one in ("Now always in mind", "Edited", "Restored"))
+        lambda: all(one in page.text for one in ("Now always in mind", "Edited by you", "Restored"))
     )
     page.press(".life li:last-child button", "Undo")
     page.until(lambda: kept().category is Category.FACT)
@@ -122,8 +122,8 @@ def test_why_did_you_say_that(page: Page, scene: Scene) -> None:
     """Below a reply stands what was whispered before it, and why."""
     page.show(scene.secrets["ann"], "why")
     page.press(".reply-of button", "Why did you say that?")
-    page.see(".line", "What you said called for it")
-    page.see(".line .words", "oolong tea")
+    page.see(".because", "About what you said 1")
+    page.see(".because .words", "oolong tea")
 
 
 def test_names_and_what_joins_them(page: Page, scene: Scene) -> None:
@@ -144,7 +144,7 @@ def test_figures(page: Page, scene: Scene) -> None:
     """What is due next, how strong memories are, what was decided, and the runs are shown."""
     scene.call(scene.memory.run("decay", RunOptions(scene.memory.clock(), "ann")))
     page.show(scene.secrets["ann"], "figures")
-    page.see(".due li", "may come to stay")
+    page.see(".due li", "may become permanent")
     assert "Mei" in page.text
     bars = page.see(".bars").accessible_name
     assert bars.startswith("Due in the next 30 days – in 0 days: 0,")
@@ -169,6 +169,7 @@ def test_search_and_filters(page: Page, scene: Scene) -> None:
     )
     page.see("input[type=search]").clear()
     page.see("input[type=search]").send_keys("x", Keys.BACKSPACE)
+    page.press("button.fold", "Filters")
     Select(page.see("select[aria-label=Kind]")).select_by_value("preference")
     page.until(lambda: page.words() == [EVIL])
     Select(page.see("select[aria-label=Kind]")).select_by_value("")
@@ -180,9 +181,11 @@ def test_search_and_filters(page: Page, scene: Scene) -> None:
 def test_an_empty_list_leads_back_to_all(page: Page, scene: Scene) -> None:
     """Where nothing fits, a press shows everything again; where nothing is known, that is said."""
     page.show(scene.secrets["ann"], "memories")
+    page.press("button.fold", "Filters")
     Select(page.see("select[aria-label=State]")).select_by_value("archived")
     page.see("input[type=search]").send_keys("zxqv")
-    page.see("[role=status]", "Nothing fits this.")
+    page.see("[role=status]", "Nothing matches.")
+    page.see("[role=status]", "Only words are compared")  # its embedder knows no meanings
     page.press("[role=status] button", "Show all")
     page.see(".window .words", "oolong")
     assert page.see("input[type=search]").get_attribute("value") == ""
@@ -225,7 +228,7 @@ def test_what_happens_is_seen_as_it_happens(page: Page, scene: Scene) -> None:
 def test_a_portrait_is_written_anew_once_that_was_said_twice(page: Page, scene: Scene) -> None:
     """It is told once, and the one before is back after a press."""
     page.show(scene.secrets["ann"], "portrait")
-    page.press(".narrative button", "Write it anew")
+    page.press(".narrative button", "Rewrite it")
     page.see(".narrative [role=alert]", "in place of this one?")
     page.press(".narrative button", "Yes, do it")
     page.see(".narrative", "Ann drinks tea.")

@@ -28,7 +28,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 def test_each_preference_is_a_switch(page: Page, scene: Scene) -> None:
     """Memory off, ask first, references and incognito are stored, and told where it matters."""
     page.show(scene.secrets["ann"], "settings")
-    for name in ("Ask me first", "Show what a reply rests on", "Incognito", "Memory"):
+    for name in ("Ask me first", "Show what a reply is based on", "Incognito", "Memory"):
         page.press(".wish label", name)
         page.see(".notice", "Saved.")
         page.press(".notice button", "×")
@@ -92,7 +92,7 @@ def test_all_are_answered_at_once(page: Page, scene: Scene) -> None:
         scene.call(scene.memory.knowledge.apply(asked))
     page.show(scene.secrets["ann"], "asked")
     page.see("button", "Yes to all").send_keys(Keys.ENTER)
-    page.see("[role=alert]", "Answer all 2 alike?")
+    page.see("[role=alert]", "Give all 2 the same answer?")
     assert len(scene.call(scene.memory.proposals(**ANN))) == 2
     page.browser.switch_to.active_element.send_keys(Keys.ENTER)
     page.see("p", "Nothing waits")

@@ -1,12 +1,15 @@
 """What the routes of the page hold: names, figures, questions, and for whom."""
 
 from collections.abc import AsyncIterator
+from datetime import date, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 import pytest_asyncio
 
 from souffleur.api import Souffleur
+from souffleur.knowledge.decay import plan_expiry
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState, Relation
 from souffleur.knowledge.operation import Contradict, Merge
 from souffleur.knowledge.search.query import Wanted
@@ -16,6 +19,7 @@ from souffleur.knowledge.store.runs import run_log
 from souffleur.server.page.cards import Tie, matching, names_in, names_of, ties_between
 from souffleur.server.page.home import asked, chosen_of, figures_of, home_of
 from souffleur.server.page.learning import Learning, learning_of
+from souffleur.server.page.said import Why, whispered
 from souffleur.settings import Settings
 from tests.build import NOW, days, memory as a_memory, verdict
 
@@ -126,6 +130,23 @@ async def test_questions_in_words(memory: Souffleur) -> None:
     assert (second.before, second.after) == (["Gus 3."], "Gus 2.")
     assert second.lapses_at - second.at == days(30)
     assert await asked(memory, "ann") == []
+
+
+async def test_a_plan_is_told_with_its_day(memory: Souffleur) -> None:
+    """It was whispered since it is due, on a day of the user's; what is always told has no day."""
+    await memory.introduce(user_id="kim", timezone="Asia/Tokyo")
+    friday = datetime(2026, 1, 9, tzinfo=ZoneInfo("Asia/Tokyo"))
+    plan = a_memory("Kim's exam.", user_id="kim", expires_at=plan_expiry(friday))
+    ids = await put(memory, plan, a_memory("Kim lives.", user_id="kim", category=Category.CORE))
+    said: dict[str, Any] = {"user": "Hello!", "assistant": "Hi.", "at": friday}
+    memory.observe(user_id="kim", session_id="s1", whisper=ids, **said)
+    await memory.flush()
+    (turn,) = await memory.knowledge.journal.turns(user_id="kim")
+    lines = (await whispered(memory, "kim", turn.id)).lines
+    assert {(one.why, one.day) for one in lines} == {
+        (Why.PLAN, date(2026, 1, 9)),
+        (Why.ALWAYS, None),
+    }
 
 
 async def test_what_holds_is_chosen_or_set(memory: Souffleur) -> None:

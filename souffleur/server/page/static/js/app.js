@@ -104,7 +104,7 @@ function focusFirst() {
 }
 
 // An element whose content would be lost if the view were drawn again.
-const busy = () => main.querySelector("form.editing, .why .list > *, .settings");
+const busy = () => main.querySelector("form.editing, .why .reasons > *, .settings");
 
 // Decodes a part of the URL; returns it unchanged if it is invalid.
 function decoded(part) {

@@ -4,12 +4,21 @@ import { button, h } from "./dom.js";
 import { icon } from "./icons.js";
 import { ago, minute, number, t, undated } from "./words.js";
 
-export function meter(strength) {
-  const percent = Math.round(strength * 100);
-  const bar = h("span", { class: "meter", role: "img", "aria-label": t("strength", { n: percent }) },
-    h("span"));
-  bar.firstChild.style.width = `${percent}%`;
-  return bar;
+const WEAK = 0.15; // strength of a memory that soon fades
+const NEW = 7 * 86400000; // milliseconds
+
+// How long a memory will stay, in words.
+function lasts(card) {
+  if (card.strength >= 1) return t("strength.kept");
+  if (card.strength < WEAK) return t("strength.weak");
+  if (card.uses > 0) return t("used", { n: card.uses, count: number(card.uses) });
+  return t(Date.now() - new Date(card.created_at) < NEW ? "strength.new" : "strength.unused");
+}
+
+function strength(card) {
+  const bar = h("span", { class: "meter", "aria-hidden": "true" }, h("span"));
+  bar.firstChild.style.width = `${Math.round(card.strength * 100)}%`;
+  return h("span", { class: "strength" }, bar, lasts(card));
 }
 
 export const actions = (card) => {
@@ -27,6 +36,5 @@ export function cardOf(card) {
       card.state !== "active" && h("span", { class: "badge" }, t(`state.${card.state}`)),
       h("time", { datetime: card.created_at, title: minute(card.created_at) }, ago(card.created_at))),
     h("a", { class: "words", href: `#/memory/${card.id}`, dir: "auto" }, card.category === "episode" ? undated(card.content) : card.content),
-    h("p", { class: "under" }, meter(card.strength),
-      card.uses > 0 && h("span", {}, t("used", { n: card.uses, count: number(card.uses) })), actions(card)));
+    h("p", { class: "under" }, card.state === "active" && strength(card), actions(card)));
 }

@@ -54,8 +54,8 @@ async function bring(place, file, query) {
       if (sum(found.new)) take.focus();
     }
   } catch (error) {
-    place.replaceChildren();
-    complain(error);
+    place.replaceChildren(...(error.status === 422 ? [h("p", { role: "alert" }, t("files.unknown"))] : []));
+    if (error.status !== 422) complain(error);
   }
 }
 

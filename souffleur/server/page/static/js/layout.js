@@ -35,14 +35,14 @@ function move(points, ties, apart, heat) {
   });
 }
 
-// Scales positions to the picture, with margins at the sides for words, and at top and bottom for points.
+// Scales positions to the picture, with margins for points, and for their words at the sides and below.
 function fit(points, width, height) {
-  const scale = (axis, size, edge) => {
+  const scale = (axis, size, edge, end = edge) => {
     const all = points.map((one) => one[axis]);
     const [low, high] = [Math.min(...all), Math.max(...all)];
     const wide = high - low;
-    return (value) => (wide < 1e-6 ? size / 2 : edge + ((value - low) / wide) * (size - 2 * edge));
+    return (value) => (wide < 1e-6 ? size / 2 : edge + ((value - low) / wide) * (size - edge - end));
   };
-  const [x, y] = [scale("x", width, Math.min(80, width / 6)), scale("y", height, 34)];
+  const [x, y] = [scale("x", width, Math.min(80, width / 6)), scale("y", height, 24, 46)];
   return points.map((one) => ({ x: x(one.x), y: y(one.y) }));
 }

@@ -2,7 +2,7 @@
 import { open } from "./api.js";
 import { changed, ours, undo } from "./changes.js";
 import { notice } from "./notice.js";
-import { t } from "./words.js";
+import { t, undated } from "./words.js";
 
 const TOLD = { "memory.created": "told.created", "memory.forgotten": "told.forgotten",
   "memory.deleted": "told.deleted" };
@@ -29,7 +29,7 @@ function tell({ notice: told, type, memory, entry_id: entry }) {
     if (memory.state === "active") notice(t("told.portrait"), see("#/portrait"), back);
   } else if (told?.asks) notice(told.text, see("#/asked"));
   else if (told) notice(told.text, see(`#/memory/${memory.id}`), back);
-  else if (TOLD[type]) notice(t(TOLD[type], { what: memory.content.slice(0, 120) }), see(`#/memory/${memory.id}`), back);
+  else if (TOLD[type]) notice(t(TOLD[type], { what: undated(memory.content).slice(0, 120) }), see(`#/memory/${memory.id}`), back);
 }
 
 async function read(signal, again) {

@@ -41,6 +41,8 @@ export const minute = (at) =>
 // The time of a day, with the date unless it is today.
 export const time = (at) => (new Date(at).toDateString() === new Date().toDateString()
   ? new Intl.DateTimeFormat(language, { timeStyle: "short" }).format(new Date(at)) : minute(at));
+// A day, such as "2026-12-04", with its weekday.
+export const day = (at) => new Intl.DateTimeFormat(language, { weekday: "long", day: "numeric", month: "short", timeZone: "UTC" }).format(new Date(at));
 export const month = (at) =>
   new Intl.DateTimeFormat(language, { year: "numeric", month: "long" }).format(at);
 // Removes the time at the beginning of a talk's words, because the page shows it separately.

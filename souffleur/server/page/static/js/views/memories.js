@@ -117,16 +117,25 @@ class List {
   }
 }
 
-// The number of memories; for an empty list the reason, and a button that shows all memories.
-function told(total, all) {
-  if (total) return [t("count.memories", { n: total, count: number(total) })];
-  const narrowed = Object.keys(USUAL).some((name) => wanted[name] !== USUAL[name]);
-  return narrowed ? [t("memories.nothing"), " ", button(t("memories.all"), all)] : [t(isStuck() ? "trouble.kept" : "memories.none")];
+const narrowing = () => Object.keys(USUAL).some((name) => wanted[name] !== USUAL[name]);
+
+// The number of memories, and whether a search compared only words; for an empty list the reason, and a button that shows all memories.
+function told(total, byMeaning, all) {
+  const bare = wanted.text.trim() && !byMeaning ? ` ${t("memories.words")}` : "";
+  if (total) return [t("count.memories", { n: total, count: number(total) }), bare];
+  return narrowing() ? [t("memories.nothing"), bare, " ", button(t("memories.all"), all)] : [t(isStuck() ? "trouble.kept" : "memories.none")];
 }
 
-export async function show(main, { home, signal }) {
+// On a phone the filters are behind this button.
+function fold(filters) {
+  const made = button(t("filters"), () => made.setAttribute("aria-expanded", filters.classList.toggle("open")),
+    { class: "fold", "aria-expanded": String(filters.classList.toggle("open", narrowing())) });
+  return made;
+}
+
+export async function show(main, { caller, home, signal }) {
   const count = h("p", { class: "soft", role: "status" });
-  const list = new List((total) => count.replaceChildren(...told(total, everything)));
+  const list = new List((total) => count.replaceChildren(...told(total, caller.by_meaning, everything)));
   let waiting;
   const reload = () => list.load().catch(complain);
   const set = (name, value) => {
@@ -141,19 +150,19 @@ export async function show(main, { home, signal }) {
     reload();
   };
   const all = (name) => ["", t(`filter.${name}.all`)];
+  const filters = h("div", { class: "filters" },
+    select("kind", [all("kind"), ...KINDS.map((one) => [one, t(`kind.${one}`)])], set),
+    select("category", [all("category"), ...["core", "fact", "skill", "episode"].map((one) => [one, t(`category.${one}`)])], set),
+    select("state", ["active", "pending", "forgotten", "archived", "superseded", "any"].map((one) => [one, t(`state.${one}`)]), set),
+    home.personas.length > 1 &&
+      select("learned_by", [all("learned_by"), ...home.personas.map((one) => [one.agent_id, one.name])], set),
+    select("time", [all("time"), ...Object.keys(DAYS).map((one) => [one, t(`time.${one}`)])], set),
+    select("order", ["newest", "oldest", "strongest"].map((one) => [one, t(`order.${one}`)]), set));
   main.replaceChildren(
     h("h1", {}, t("view.memories")),
     h("input", { type: "search", class: "search", placeholder: t("search"), "aria-label": t("search"),
       "data-name": "text", value: wanted.text, oninput: (one) => set("text", one.target.value) }),
-    h("div", { class: "filters" },
-      select("kind", [all("kind"), ...KINDS.map((one) => [one, t(`kind.${one}`)])], set),
-      select("category", [all("category"), ...["core", "fact", "skill", "episode"].map((one) => [one, t(`category.${one}`)])], set),
-      select("state", ["active", "pending", "forgotten", "archived", "superseded", "any"].map((one) => [one, t(`state.${one}`)]), set),
-      home.personas.length > 1 &&
-        select("learned_by", [all("learned_by"), ...home.personas.map((one) => [one.agent_id, one.name])], set),
-      select("time", [all("time"), ...Object.keys(DAYS).map((one) => [one, t(`time.${one}`)])], set),
-      select("order", ["newest", "oldest", "strongest"].map((one) => [one, t(`order.${one}`)]), set)),
-    count, list.element);
+    fold(filters), filters, count, list.element);
   addEventListener("scroll", () => list.draw(), { passive: true, signal });
   addEventListener("resize", () => list.draw(), { signal });
   await list.load();

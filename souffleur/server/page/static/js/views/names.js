@@ -14,7 +14,7 @@ function picture(found, wide, choose) {
   const many = wide < 600 ? 18 : 40;
   const names = found.names.slice(0, many);
   const ties = found.ties.filter((one) => one.first < many && one.second < many);
-  const height = Math.round(Math.min(620, wide < 600 ? wide * 1.15 : wide * 0.6));
+  const height = Math.round(Math.min(620, wide < 600 ? wide * 1.15 : wide * 0.6, 180 + 26 * names.length));
   const at = place(names.length, ties, wide, height);
   const lines = ties.map(({ first, second, type, count }) => svg("line", {
     class: `tie ${type} n${first} n${second}`, x1: at[first].x, y1: at[first].y, x2: at[second].x, y2: at[second].y,
@@ -22,6 +22,7 @@ function picture(found, wide, choose) {
   const points = names.map((one, index) => {
     const radius = size(one, names[0].count);
     return svg("g", { class: "name", "data-name": one.name, onclick: () => choose(one.name) },
+      svg("title", {}, one.name),
       svg("circle", { cx: at[index].x, cy: at[index].y, r: radius }),
       svg("text", { x: at[index].x, y: at[index].y + radius + 14, "text-anchor": "middle" }, short(one.name)));
   });

@@ -3,24 +3,28 @@ import { get } from "../api.js";
 import { cardOf } from "../card.js";
 import { button, h } from "../dom.js";
 import { complain } from "../notice.js";
-import { t } from "../words.js";
+import { day, number, t } from "../words.js";
 import { said } from "./memory.js";
 
-const PARTS = ["cosine", "lexical", "cue_cosine", "cue_lexical"];
+// The reasons in the order in which they are shown. The last three hold in any talk, so they are folded.
+const REASONS = ["said", "linked", "plan", "boundary", "self", "always", "lasting"];
+const FOLDED = REASONS.slice(-3);
 
-function parts(line) {
-  const near = PARTS.filter((one) => line.parts[one] > 0.05);
-  return near.length > 0 && h("p", { class: "soft small" },
-    t("why.near", { parts: near.map((one) => `${t(`part.${one}`)} ${Math.round(line.parts[one] * 100)} %`).join(" · ") }));
+// The memories with the same reason; for plans, of the same day.
+function group(why, lines) {
+  return h("details", { class: "because", open: !FOLDED.includes(why) },
+    h("summary", {}, t(`why.${why}`, { day: lines[0].day && day(lines[0].day) }), " ", h("span", { class: "soft" }, number(lines.length))),
+    h("div", { class: "cards" }, lines.map((line) => cardOf(line.card))));
 }
 
+const groups = (lines) => REASONS.flatMap((why) =>
+  [...Map.groupBy(lines.filter((line) => line.why === why), (line) => line.day).values()].map((alike) => group(why, alike)));
+
 function reply(turn) {
-  const place = h("div", { class: "list" });
+  const place = h("div", { class: "reasons" });
   const open = async (pressed) => {
     try {
-      const found = await get(`/turns/${turn.id}/whispered`);
-      place.replaceChildren(...found.lines.map((line) =>
-        h("div", { class: "line" }, h("p", { class: "because" }, t(`why.${line.why}`)), parts(line) || "", cardOf(line.card))));
+      place.replaceChildren(...groups((await get(`/turns/${turn.id}/whispered`)).lines));
       pressed.target.hidden = true;
     } catch (error) {
       complain(error);

@@ -42,7 +42,7 @@ class Always:
     """The definitions of personas."""
     system: Sequence[Memory] = ()
     portrait: Memory | None = None
-    """The portrait in force."""
+    """The portrait in force, without what was replaced since."""
     boundaries: Sequence[Memory] = ()
     important: Sequence[Memory] = ()
     """The most important memories, a maximum of `MAX_READ`, oldest first."""

@@ -111,19 +111,19 @@ async def test_a_question_about_the_past_brings_the_whole_topic(tmp_path: Path) 
 
 async def test_what_was_replaced_is_not_told_by_the_portrait(tmp_path: Path) -> None:
     """Where the portrait tells what has no room, that sentence is left out."""
-    told = portrait("Ann works at a dairy.", "She paints the sea.", "She sleeps little.")
+    told = portrait("Ann lives in Rotterdam.", "She paints the sea.", "She sleeps little.")
     many = [f"Ann saw the film number {place} with Ben in a small cinema." for place in range(40)]
     budget = WhisperBudget(tokens=300)
     async with staged(tmp_path, by_name(portrait=told), whisper=budget) as stage:
-        await know(stage, *many, "Ann works at a dairy.")
+        await know(stage, *many, "Ann lives in Rotterdam.")
         await stage.memory.write_portrait(user_id="ann")
         known = await stage.memory.list(user_id="ann")
-        job = next(one for one in known if one.content == "Ann works at a dairy.")
+        home = next(one for one in known if one.content == "Ann lives in Rotterdam.")
         stage.clock.at = NOW + days(1)
-        await stage.memory.edit(job.id, "Ann works at a bakery.", user_id="ann")
+        await stage.memory.edit(home.id, "Ann lives in Porto.", user_id="ann")
         recall = await recalled(stage, "hm")
     assert "She paints the sea." in recall.text
-    assert "dairy" not in recall.text
+    assert "Rotterdam" not in recall.text
 
 
 async def test_what_a_boundary_speaks_of_stays_out_until_it_is_raised(tmp_path: Path) -> None:

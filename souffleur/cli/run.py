@@ -100,11 +100,11 @@ async def schedule() -> None:
     async with find_owner() as owner:
         if owner:
             if names := ", ".join(await inspect(owner).jobs()):
-                typer.echo(f"scheduled by the process that serves the store: {names}")
+                typer.echo(f"scheduled by the process that has the store: {names}")
                 return
             raise StoreBusyError(
-                "the process that serves the store runs no jobs: stop `souffleur serve`, and start "
-                "it without --no-schedule"
+                "the process that has the store runs no jobs: open it with schedule=True, or start "
+                "`souffleur serve` without --no-schedule"
             )
     stopping = stop_on_signal()
     async with open_memory(schedule=True) as memory:

@@ -71,9 +71,9 @@ def passes(
 
     `zone` is the user's time zone.
     """
+    if memory.expires_at and memory.expires_at <= now:  # faded or not, the past is asked about
+        return Archive(target=memory.id, reason=f"expired on {_day(memory.expires_at, zone)}")
     match memory.due_for:
-        case Due.EXPIRE:
-            return Archive(target=memory.id, reason=f"expired on {_day(memory.expires_at, zone)}")
         case Due.FORGET if (
             memory.category is Category.EPISODE and memory.state is MemoryState.ACTIVE
         ):

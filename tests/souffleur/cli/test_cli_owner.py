@@ -159,7 +159,7 @@ def test_turns_and_episodes_of_the_owner(
         page = tmp_path / "page.html"
         assert run("report", "--html", str(page))[0] == 0
         assert "Ann likes tea." in page.read_text(encoding="utf-8")
-        assert run("schedule")[1].startswith("scheduled by the process that serves the store: ")
+        assert run("schedule")[1].startswith("scheduled by the process that has the store: ")
         assert run("store", "erase", "--turn", "f" * 8, "--yes")[0] == 3
         erased = data(run, "store", "erase", "--turn", failed[0]["id"][:12], "--yes")
         assert erased["counts"]["turn"] == 1

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from souffleur.knowledge.memory import Kind
-from souffleur.knowledge.operation import ActorKind, Add, Importance
+from souffleur.knowledge.operation import ActorKind, Add, Importance, Update
 from souffleur.recall.compose import Recall
 from souffleur.settings import WhisperBudget
 from tests.build import NOW, days, verdict
@@ -120,7 +120,8 @@ async def test_what_was_replaced_is_not_told_by_the_portrait(tmp_path: Path) -> 
         known = await stage.memory.list(user_id="ann")
         home = next(one for one in known if one.content == "Ann lives in Rotterdam.")
         stage.clock.at = NOW + days(1)
-        await stage.memory.edit(home.id, "Ann lives in Porto.", user_id="ann")
+        moved = Update(target=home.id, reason="r", quote="", content="Ann lives in Porto.")
+        await stage.knowledge.apply(verdict(moved, who=ActorKind.HOST, at=NOW + days(1)))
         recall = await recalled(stage, "hm")
     assert "She paints the sea." in recall.text
     assert "Rotterdam" not in recall.text

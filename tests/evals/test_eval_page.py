@@ -117,7 +117,7 @@ def test_the_page_is_whole_and_loads_nothing() -> None:
     assert not parser.tags & {"script", "link", "img", "iframe"}
     assert "http" not in re.sub(r"http-equiv", "", text)
     assert "default-src 'none'" in text
-    assert "prefers-color-scheme: dark" in text
+    assert "light-dark(" in text
 
 
 def test_all_of_a_dialogue_is_there() -> None:

@@ -13,9 +13,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from souffleur import report
+
 FOLDER = "/page"
 """The path of the files; the page itself is at / and /me."""
 HOME = "index.html"
+LOOK = "look.css"
+"""The colours and fonts, which reports have as well."""
 POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -65,7 +69,8 @@ class Asset:
 def assets() -> Mapping[str, Asset]:
     """Return all files by path, for example `js/app.js`."""
     root = files(__package__).joinpath("static")
-    return dict(_walk(root, ""))
+    look = files(report).joinpath("templates", LOOK)
+    return {**dict(_walk(root, "")), LOOK: _read(look)}
 
 
 def _walk(folder: Traversable, path: str) -> list[tuple[str, Asset]]:

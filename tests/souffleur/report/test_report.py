@@ -339,7 +339,7 @@ async def test_the_page_shows_what_was_measured(base: KnowledgeBase) -> None:
         assert told in words
     assert "500: oops" in words
     assert page.count("<title>") == 1 + 13 + 30
-    assert "prefers-color-scheme: dark" in page
+    assert "light-dark(" in page
     many = [aged(f"Ann saw film {n}.", 200) for n in range(60)]
     await put(base, many)
     found = await measure(base, NOW)

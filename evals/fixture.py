@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from souffleur.agents.model.chat import Chat, Reply, Request, Usage
 from souffleur.api import Opening, Souffleur
 from souffleur.demo import dialogue
-from souffleur.demo.dialogue import AS_SAID, StageClock
+from souffleur.demo.dialogue import StageClock
 from souffleur.errors import AnswerError, EndpointError, InputError
 from souffleur.evals.result import Call, OpRecord
 from souffleur.evals.script import Known, Op, RunPart, Script, ScriptTurn, TalkPart
@@ -94,7 +94,6 @@ def script_settings(script: Script, settings: Settings) -> Settings:
             "timezone": script.timezone,
             "language": script.user.language,
             "refuse": _refused(script, settings),
-            "whisper": AS_SAID["whisper"],
             "qdrant_url": None,
         }
     )

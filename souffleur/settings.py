@@ -53,8 +53,6 @@ class WhisperBudget(BaseModel):
     """Maximum tokens of what answers a question about the past, on top of `tokens`."""
     talks: int = Field(default=2, ge=0)
     """Number of the latest talks that are told in a line each."""
-    pinned: bool = False
-    """Whether the block is made in the former way, in which recordings were made."""
 
 
 class ServeSettings(BaseModel):

@@ -18,7 +18,7 @@ from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.turn import Turn, TurnState, turn_point_id
 from souffleur.recall.compose import Recall
 from souffleur.service.run import RunOptions, RunResult
-from souffleur.settings import Settings, WhisperBudget
+from souffleur.settings import Settings
 
 
 class UserPart(Frozen):
@@ -200,10 +200,8 @@ def settings_for(dialogue: Dialogue, settings: Settings) -> Settings:
 AS_SAID: dict[str, Any] = {
     "redact": (),
     "refuse": ("secrets", "documents"),
-    "whisper": WhisperBudget(pinned=True),
 }
-"""Settings of recordings. Turns are stored with their secrets, so that they test the judge.
-Memories are chosen for each message, as they were when the judge was recorded."""
+"""Settings of recordings. Turns are stored with their secrets, so that they test the judge."""
 
 
 def as_recorded(player: Player) -> dict[str, Any]:

@@ -17,8 +17,6 @@ LIVED = (Category.FACT, Category.SKILL)
 """Categories of memories from the talk; core and system have a part of their own."""
 MAX_READ = 160
 """Maximum memories that are read for any message."""
-MAX_UNASKED = 40
-"""Maximum memories, by value, that are weighed although the message does not match them."""
 MAX_NEAR_PLANS = 3
 
 

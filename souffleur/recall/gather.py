@@ -45,12 +45,6 @@ async def whisper_for(
     with_references: bool = False,
 ) -> Recall:
     """Return the block for the reply to a message; `Recall.error` says why it may be incomplete."""
-    if settings.whisper.pinned:
-        from souffleur.recall import pinned_gather as former
-
-        return await former.whisper_for(
-            knowledge, settings, asked, count, with_references=with_references
-        )
     finder = Finder(knowledge, settings.recall_timeout * EMBEDDER_SHARE)
     candidates = await gather_candidates(finder, settings, asked)
     persona = asked.persona

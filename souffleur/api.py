@@ -281,7 +281,7 @@ class Souffleur:
         """Remember a sentence as it is, or have messages judged now, whatever the cadence.
 
         Messages are those of OpenAI or LangChain, or pairs such as ("user", "hi"): see
-        docs/messages.md. Each is observed once, however often it is given. `at` is a datetime, an
+        docs/python.md. Each is observed once, however often it is given. `at` is a datetime, an
         ISO 8601 string, or seconds or milliseconds since 1970. A sentence is refused if it is known
         or a secret. Raises InputError; EndpointError or EmbedderError if the stored turns must
         wait, AnswerError if they were set aside, MemoryOffError.

@@ -110,7 +110,7 @@ def _wrong(value: object) -> str:
 
 
 Messages = Sequence[Any]
-"""Messages of OpenAI or LangChain, or pairs of role and text: see docs/messages.md."""
+"""Messages of OpenAI or LangChain, or pairs of role and text: see docs/python.md."""
 
 Role = Literal["user", "assistant"]
 _ROLES: dict[str, Role] = {

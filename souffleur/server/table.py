@@ -130,7 +130,7 @@ SENT_AS: Mapping[Any, Any] = {
 """The JSON types of arguments that have fewer types in JSON than in Python."""
 _ID = {"max_length": MAX_ID_LENGTH}
 _CONTENT = {
-    "description": "A text, content parts, or a message that holds either (docs/messages.md).",
+    "description": "A text, content parts, or a message that holds either (docs/python.md).",
     "examples": ["What was my cat called?"],
 }
 ARGUMENTS: Mapping[str, Mapping[str, Any]] = {

@@ -205,7 +205,7 @@ def _message(name: str, message: Mapping[str, Any]) -> ChatMessage:
 
 
 def _part(part: object) -> object:
-    """Return a part of a content in the format of docs/messages.md."""
+    """Return a part of a content in the format of docs/python.md."""
     kind = fields_of(part).get("content_type")
     if kind is None:
         return part

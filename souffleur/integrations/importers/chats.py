@@ -266,7 +266,7 @@ def read_messages(file: Path, called: Collection[str] = ()) -> Iterator[Chat | U
     """Yield the sessions of a list of messages by `session_id`, and unreadable messages.
 
     The file is a list, an object with `messages`, or one message per line, in the formats of
-    docs/messages.md. `called` has the names of the user. Raises FileError for any other file.
+    docs/python.md. `called` has the names of the user. Raises FileError for any other file.
     """
     sessions: dict[str | None, list[Any]] = {}
     for found in _messages(file):

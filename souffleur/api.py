@@ -623,7 +623,7 @@ class Souffleur:
     async def export(self, file: str | Path, *, user_id: str | None = None) -> "Exported":
         """Write everything of a user, or of all, to a file of JSON lines; return what is in it.
 
-        Replaces a former file: see docs/moving.md. Raises NotFoundError if there is nothing,
+        Replaces a former file: see docs/running.md. Raises NotFoundError if there is nothing,
         FileError.
         """
         from souffleur.knowledge.store.export import export_file

@@ -210,7 +210,7 @@ class Settings(BaseModel):
     """Whether to run decay, reviews and the other jobs in the host; see `souffleur schedule`."""
     mirror: Path | None = None
     """A folder in which the memories of each user are kept as files to read and to edit, see
-    mirror.md. `None` means none."""
+    running.md. `None` means none."""
     shutdown_timeout: float = Field(default=10.0, ge=0)
     """Seconds to stop in: `close` waits as long for turns that are being judged, a server first for
     requests that it answers."""

@@ -34,14 +34,16 @@ SECTIONS = {
 _WORDS = {str: "text", Path: "path", SecretStr: "key", int: "number", float: "number"}
 
 
-def settings_tables() -> str:
-    """Return a table of settings for each section, in the order of the class."""
+def settings_tables(by_hand: str) -> str:
+    """Return a table for each section, without the settings that a table above already has."""
     told = dict([*_told(Settings), *_told(ServeSettings)])
-    lines: list[str] = []
+    lines = ["", "## Rarely needed"]
     for name, field in all_fields().items():
         if name in SECTIONS:
-            lines += ["", f"## {SECTIONS[name]}", ""]
+            lines += ["", f"### {SECTIONS[name]}", ""]
             lines += ["| variable | values | default | meaning |", "|---|---|---|---|"]
+        if f"\n| `{variable_of(name)}` |" in by_hand:
+            continue
         cells = (f"`{variable_of(name)}`", values(field), default_of(field), told[name])
         lines.append(f"| {' | '.join(one.replace('|', '/') for one in cells)} |")
     return "\n".join([*lines, ""])
@@ -106,7 +108,7 @@ def current(page: str) -> str:
     """Return the text that a page should have: its own part, and the generated one."""
     by_hand, mark, _ = (DOCS / page).read_text(encoding="utf-8").partition(MARK)
     assert mark, f"docs/{page} has no line {MARK!r}"
-    return by_hand + MARK + PAGES[page]()
+    return by_hand + MARK + PAGES[page](by_hand)
 
 
 if __name__ == "__main__":

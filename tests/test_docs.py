@@ -17,6 +17,7 @@ from typer.main import get_command
 
 from souffleur import Souffleur
 from souffleur.cli import app
+from souffleur.evals.script import Expectation, read_script
 from souffleur.integrations.mem0 import routes as mem0
 from souffleur.knowledge.operation import Refusal
 from souffleur.knowledge.policy import COMPANION
@@ -241,7 +242,7 @@ def test_generated_tables_are_current(page: str) -> None:
     assert text == reference_pages.current(page), "run `make docs`"
 
 
-@pytest.mark.parametrize("page", ["docs/evals.md"])
+@pytest.mark.parametrize("page", ["docs/measure.md"])
 def test_figures_are_those_of_the_kept_result(page: str) -> None:
     """Precision, recall, errors and cost are those of evals/baseline.json, rounded."""
     kept = json.loads((ROOT / "evals" / "baseline.json").read_text())["runs"][0]["metrics"]
@@ -278,9 +279,9 @@ def counted(text: str, value: dict[str, float]) -> set[str]:
 
 
 def test_the_table_of_routes_is_whole() -> None:
-    """Each route of the server, but mem0's, has its method and path in a row of docs/serving.md."""
-    page = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
-    rows = [_unnamed(row.split("|")[1]) for row in page.splitlines() if row.startswith("|")]
+    """Each route of the server, but mem0's, has its method and path in a row of docs/running.md."""
+    page = (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
+    rows = [_unnamed(row) for row in page.splitlines() if row.startswith("|")]
     routes = [
         (method, _unnamed(route.path))
         for router in ROUTERS
@@ -308,11 +309,10 @@ def _is_named(path: str, row: str) -> bool:
 
 
 def test_refusals_and_runs_are_all_explained() -> None:
-    """docs/memory.md names each reason to refuse an op, docs/decay.md each run and its cadence."""
+    """docs/memory.md names each reason to refuse an op, and each run with its cadence."""
     memory = (ROOT / "docs" / "memory.md").read_text(encoding="utf-8")
     assert {str(one) for one in Refusal} <= set(re.findall("`([a-z_]+)`", memory))
-    decay = (ROOT / "docs" / "decay.md").read_text(encoding="utf-8")
-    rows = dict(re.findall(r"^\| `([a-z]+)` \| .* \| (hourly|daily|weekly) \|$", decay, re.M))
+    rows = dict(re.findall(r"^\| `([a-z]+)` \| .* \| (hourly|daily|weekly) \|$", memory, re.M))
     told = {HOUR: "hourly", timedelta(days=1): "daily", WEEK: "weekly"}
     cadences = {name: told[run.every] for name, run in RUNS.items()}
     assert rows == cadences
@@ -320,21 +320,31 @@ def test_refusals_and_runs_are_all_explained() -> None:
 
 @pytest.mark.parametrize("category", ["fact", "skill", "episode"])
 def test_rates_of_decay_are_those_of_the_policy(category: str) -> None:
-    """The table of docs/decay.md has the numbers of the policy `companion`."""
-    decay, rule = (ROOT / "docs" / "decay.md").read_text(encoding="utf-8"), COMPANION.rule(category)
-    (row,) = re.findall(rf"^\| `{category}`.*$", decay, re.M)
+    """The table of docs/memory.md has the numbers of the policy `companion`."""
+    page, rule = (ROOT / "docs" / "memory.md").read_text(encoding="utf-8"), COMPANION.rule(category)
+    (row,) = re.findall(rf"^\| `{category}`.*$", page, re.M)
     assert f"| {rule.grace_days:g} days | x {rule.rate:g} | {rule.review_below or '-'} |" in row
     end = f"below {rule.forget_below:g}" if rule.forget_below else f"after {rule.at_most_days:g}"
     assert end in row
 
 
-def test_the_house_names_every_folder() -> None:
-    """docs/house.md has each folder with code."""
-    house = (ROOT / "docs" / "house.md").read_text(encoding="utf-8")
+def test_the_map_names_every_folder() -> None:
+    """docs/map.md has each folder with code."""
+    page = (ROOT / "docs" / "map.md").read_text(encoding="utf-8")
     for top in ("souffleur", "agents", "knowledge", "evals", "bench"):
         for init in (ROOT / top).rglob("__init__.py"):
             if not any(parent.is_symlink() for parent in init.parents):
-                assert f"{init.parent.name}/" in house
+                assert f"{init.parent.name}/" in page
+
+
+def test_the_script_on_the_page_can_be_played(tmp_path: Path) -> None:
+    """The example of docs/measure.md is a whole script, and its page names each list and field."""
+    page = ROOT / "docs" / "measure.md"
+    (text,) = fenced(page, "yaml")
+    (tmp_path / "example.yaml").write_text(text, encoding="utf-8")
+    assert read_script(tmp_path / "example.yaml").end.holds
+    named = set(re.findall(r"^\| `(\w+)` \|", page.read_text(encoding="utf-8"), re.M))
+    assert named == {"expect", "may", "never", *Expectation.model_fields}
 
 
 def test_the_map_names_what_is_there() -> None:

@@ -73,7 +73,7 @@ def run(
 def new(
     path: Annotated[Path, Argument(help="The file to write, such as mine/first.yaml.")],
 ) -> None:
-    """Write a commented script to begin with: docs/evals.md."""
+    """Write a commented script to begin with: docs/measure.md."""
     if path.exists():
         raise SettingsError(f"{path} is there already: name another file")
     path.parent.mkdir(parents=True, exist_ok=True)

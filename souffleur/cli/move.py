@@ -123,7 +123,7 @@ async def _export_to_output(memory: "Memory", user: str | None) -> None:
 @on_memory
 async def import_(
     memory: "Memory",
-    file: Annotated[Path, Argument(help="The file to import: see docs/moving.md.")],
+    file: Annotated[Path, Argument(help="The file to import: see docs/running.md.")],
     source: Annotated[str, Option("--from", help=f"Its format: {_FORMATS}.")] = "auto",
     user: Annotated[
         str | None, of_user("Import only this user's records; the user of chats without one.")

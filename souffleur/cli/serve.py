@@ -47,7 +47,7 @@ async def serve(
     many_users: ManyUsers = False,
     schedule: Schedule = True,
 ) -> None:
-    """Serve front ends, the person's page, REST and MCP at one address: docs/serving.md."""
+    """Serve front ends, the person's page, REST and MCP at one address: docs/running.md."""
     await _serve(_chosen(upstream, judge, user, many_users), host, port, schedule)
 
 

@@ -97,7 +97,7 @@ async def metrics(memory: Memory) -> PlainTextResponse:
 @router.post("/api/runs/{name}", tags=["store"])
 async def run(
     memory: Memory,
-    name: Annotated[str, Path(description="A run of docs/decay.md.", examples=["decay"])],
+    name: Annotated[str, Path(description="A run of docs/memory.md.", examples=["decay"])],
     body: RunBody | None = None,
 ) -> RunAnswer:
     """Start a run now, and wait until it ends; 503 if the run needs a model and has no model."""
@@ -152,7 +152,7 @@ async def personas(memory: Memory) -> list[PersonaCard]:
     "/api/export",
     response_class=StreamingResponse,
     tags=["transfer"],
-    responses={200: {"content": {_LINES: {}}, "description": "The lines of docs/moving.md."}},
+    responses={200: {"content": {_LINES: {}}, "description": "The lines of docs/running.md."}},
 )
 async def export(memory: Memory, user_id: OwnerOrAll) -> StreamingResponse:
     """Export all data of a user as lines of JSON; without a user, an admin exports all users."""

@@ -3,7 +3,7 @@
 Any change of a prompt or a rule comes by here. After one that is meant, record the suite anew, look
 at what moved, and keep the result: `souffleur eval run --brief --out evals/baseline.json`. What is
 judged several turns to a call has its own recording, and so has what is played with special
-categories refused: docs/evals.md says how they are made.
+categories refused: docs/measure.md says how they are made.
 """
 
 from collections.abc import Sequence

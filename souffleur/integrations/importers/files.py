@@ -82,8 +82,8 @@ def source_of(file: Path, named: ImportSource | str = ImportSource.AUTO) -> Impo
         return ImportSource.MEM0
     if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise FileError(f"{file} is UTF-16: save it as UTF-8")
-    what = "nothing that can be imported: see docs/moving.md" if head else "empty"
-    raise FileError(f"{file} is {what}")
+    what = "nothing that can be imported" if head else "empty"
+    raise FileError(f"{file} is {what}: give ChatGPT's archive, a SillyTavern chat, or an export")
 
 
 async def import_file(

@@ -1,7 +1,7 @@
 """Replay of imported chats: their turns are observed, each at its own time.
 
 An estimate gives the number of model calls and their cost before the replay. It is based on the
-measured prompts of a talk of 82 turns with 24 memories, and on the answers in docs/sizing.md. It is
+measured prompts of a talk of 82 turns with 24 memories, and on the answers of the suite. It is
 rather too high than too low; reviews and the other runs are not included.
 """
 

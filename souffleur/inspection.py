@@ -1,14 +1,25 @@
 """Inspection: the turns, segments and other records that commands show of a store."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from souffleur.knowledge.session import Segment
 from souffleur.knowledge.turn import Turn, TurnState
+from souffleur.reasons import Reason, reasons_for
 
 if TYPE_CHECKING:
     from souffleur.api import Souffleur
     from souffleur.knowledge.operation import LedgerEntry
+
+
+@dataclass(frozen=True)
+class WhisperedTurn:
+    """A turn, and what was whispered before its reply."""
+
+    turn: Turn
+    reasons: list[Reason]
+    """The memories in the order of the whisper, with the reasons."""
 
 
 class StoreInspection:
@@ -34,6 +45,16 @@ class StoreInspection:
     async def entries(self, *, user_id: str, turn_id: str) -> "list[LedgerEntry]":
         """Return the ledger entries of a turn, by its own id, oldest first."""
         return await self._journal.entries(user_id, turn_id=turn_id)
+
+    async def reasons(self, *, user_id: str, last: int) -> list[WhisperedTurn]:
+        """Return the latest turns, newest first, with what was whispered before each reply."""
+        turns = await self._journal.turns(user_id=user_id)
+        shown = [turn for turn in turns if turn.messages and not turn.hidden][-last:]
+        knowledge, zone = self._memory.knowledge, (await self._memory.cast()).zone(user_id)
+        return [
+            WhisperedTurn(turn.masked(knowledge.withheld), await reasons_for(knowledge, turn, zone))
+            for turn in reversed(shown)
+        ]
 
     async def segments(self, *, user_id: str) -> list[Segment]:
         """Return the segments of a user's talk that wait to be summarised."""

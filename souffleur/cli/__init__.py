@@ -109,7 +109,16 @@ app = _group(
     "A memory worth having, for companion chatbots.",
     {
         "Talk": (talk.chat, talk.demo),
-        "Look": (look.list_, look.search, look.show, look.history, past.ask, user, report.report),
+        "Look": (
+            look.list_,
+            look.search,
+            look.show,
+            look.history,
+            past.ask,
+            past.why,
+            user,
+            report.report,
+        ),
         "Correct": (
             *(correct.remember, correct.edit, correct.forget, correct.undo),
             *(correct.confirm, correct.reject, correct.share),

@@ -1,15 +1,16 @@
-"""The past: `ask`, the episodes of `list`, and `user profile`."""
+"""The past: `ask`, `why`, the episodes of `list`, and `user profile`."""
 
 import difflib
 import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
+from zoneinfo import ZoneInfo
 
 from rich.markup import escape
 from typer import Argument, Option
 
-from souffleur.cli.command import Result, printed
+from souffleur.cli.command import Result, on_memory, printed
 from souffleur.cli.console import console
 from souffleur.cli.memory import (
     hint_at_others,
@@ -19,17 +20,31 @@ from souffleur.cli.memory import (
 )
 from souffleur.cli.options import ME, Agent, User, flag
 from souffleur.cli.tables import show
+from souffleur.knowledge.text.plain import single_line
 from souffleur.report.phrases import count
 from souffleur.times import to_minute
 
 if TYPE_CHECKING:
     from souffleur.agents.brief import Persona
     from souffleur.cli.memory import Memory
+    from souffleur.inspection import WhisperedTurn
     from souffleur.knowledge.memory import Memory as OneMemory
     from souffleur.knowledge.search.query import Found
     from souffleur.knowledge.session import Segment
     from souffleur.recall.past import Past
 
+_BECAUSE = {
+    "said": "about what was said",
+    "linked": "shares a name with it",
+    "plan": "due on {day}",
+    "boundary": "not to be raised",
+    "always": "always in mind",
+    "self": "what the persona is",
+    "lasting": "usually in mind",
+}
+"""What each reason is called, by its value."""
+_USUAL = ("always", "self", "lasting", "boundary")
+"""The reasons that hold for any message."""
 _SCOPES = {"memories": "memory", "episodes": "episode", "turns": "turn"}
 _SENTENCES = re.compile(r"(?<=[。！？!?])|(?<=\.)\s+|\n+")
 
@@ -52,6 +67,37 @@ def ask(
         return Result(_past_data(past), lambda: print_past(past, persona))
 
     return with_model(work) if think else with_memory(work)
+
+
+@printed
+@on_memory
+async def why(
+    memory: "Memory",
+    user: User = ME,
+    last: Annotated[int, Option(min=1, max=50, help="Number of the latest replies.")] = 3,
+    all: Annotated[bool, flag("--all", "Show what is usually in mind, too.")] = False,
+) -> Result:
+    """Show what was whispered before the latest replies, and why."""
+    found = await inspect(memory).reasons(user_id=user, last=last)
+    if not found:
+        await hint_at_others(memory, user)
+    zone = (await memory.cast()).zone(user)
+    return Result(found, lambda: _print_reasons(found, zone, every=all))
+
+
+def _print_reasons(found: "Sequence[WhisperedTurn]", zone: ZoneInfo, *, every: bool) -> None:
+    for one in found:
+        said = single_line(one.turn.user or one.turn.assistant)
+        console.print(f"[dim]{to_minute(one.turn.at, zone)}[/] [bold]{escape(said)}[/]")
+        shown = [because for because in one.reasons if every or because.why not in _USUAL]
+        for because in shown:
+            about = _BECAUSE[because.why].format(day=because.day)
+            text = escape(single_line(because.memory.content))
+            console.print(f"  [cyan]{about}[/]  {text}", soft_wrap=True)
+        if more := len(one.reasons) - len(shown):
+            console.print(f"  [dim]and {more} that are usually in mind: see --all[/]")
+        if not one.reasons:
+            console.print("  [dim]nothing was whispered[/]")
 
 
 async def list_episodes(memory: "Memory", user: str, limit: int) -> Result:

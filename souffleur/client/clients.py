@@ -287,6 +287,7 @@ class RemoteInspection:
     error = _inspects(StoreInspection.error)
     turns = _inspects(StoreInspection.turns)
     entries = _inspects(StoreInspection.entries)
+    reasons = _inspects(StoreInspection.reasons)
     segments = _inspects(StoreInspection.segments)
     page = _inspects(StoreInspection.page)
     jobs = _inspects(StoreInspection.jobs)

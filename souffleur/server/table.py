@@ -282,6 +282,7 @@ INSPECTION = (
     _inspection("error", StoreInspection.error),
     _inspection("turns", StoreInspection.turns),
     _inspection("turns/{turn_id}/entries", StoreInspection.entries),
+    _inspection("reasons", StoreInspection.reasons),
     _inspection("segments", StoreInspection.segments),
     _inspection("page", StoreInspection.page, long=True),
     _inspection("jobs", StoreInspection.jobs),

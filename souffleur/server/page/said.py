@@ -1,29 +1,21 @@
 """Turns on the page, and the memories that were whispered before a reply, each with its reason."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, tzinfo
-from enum import StrEnum
+from datetime import date, datetime
 
 from souffleur.api import Souffleur
 from souffleur.errors import NotFoundError
-from souffleur.knowledge import decay
 from souffleur.knowledge.identity import sphere_conditions, user_conditions
-from souffleur.knowledge.memory import Category, Kind, Memory
-from souffleur.knowledge.search.query import Found, Query
-from souffleur.knowledge.store.codecs import to_memories, to_turn
+from souffleur.knowledge.store.codecs import to_turn
 from souffleur.knowledge.store.engine.collection import Between, Condition, Filter, Is, Order
 from souffleur.knowledge.store.labels import has
 from souffleur.knowledge.store.reading import read_each
 from souffleur.knowledge.turn import Turn
+from souffleur.reasons import Why, reasons_for
 from souffleur.server.page.cards import Card, card_of
 
-CONTEXT_MESSAGES = 4
-"""Number of messages before a turn that were read for its whisper."""
 AROUND = 3
 """Maximum number of turns that are shown before a turn, and after it."""
-NEAREST = 100
-"""Maximum number of search results for a message that explain its whispered memories."""
 
 
 @dataclass(frozen=True)
@@ -56,25 +48,6 @@ class Around:
     """The turn."""
     after: list[Said]
     """The turns after it, oldest first."""
-
-
-class Why(StrEnum):
-    """Why a memory was whispered."""
-
-    ALWAYS = "always"
-    """The memory is core: always in mind."""
-    SELF = "self"
-    """The memory defines the persona."""
-    SAID = "said"
-    """The memory is similar to the talk, in its words or its sense."""
-    LINKED = "linked"
-    """The memory shares a name or link with a memory that is similar to the talk."""
-    BOUNDARY = "boundary"
-    """The memory is a boundary: a topic that the companion must not raise."""
-    PLAN = "plan"
-    """The memory is a plan or promise for the days around the talk."""
-    LASTING = "lasting"
-    """The memory is important, or was expected to be useful in any talk."""
 
 
 @dataclass(frozen=True)
@@ -123,47 +96,11 @@ async def whispered(memory: Souffleur, user_id: str, turn_id: str) -> Whispered:
     memories.
     """
     turn = await _turn(memory, user_id, turn_id)
-    found = to_memories(await memory.knowledge.memories.get(turn.injected))
-    memories = [one for one in found if one.user_id == user_id]
-    hits, zone = await _near(memory, turn), (await memory.cast()).zone(user_id)
-    lines = [_line(memory, turn, one, hits.get(one.id), zone) for one in memories]
+    zone = (await memory.cast()).zone(user_id)
+    now, policy = memory.clock(), memory.knowledge.policy
+    found = await reasons_for(memory.knowledge, turn, zone)
+    lines = [Line(card_of(one.memory, now, policy), one.why, one.day) for one in found]
     return Whispered(_said(memory, turn), lines)
-
-
-async def _near(memory: Souffleur, turn: Turn) -> Mapping[str, Found]:
-    """Return the search results for the user's words of a turn, by memory id."""
-    said = turn.clipped()
-    if not said.user.strip():
-        return {}
-    before = await memory.knowledge.journal.messages_before(turn, limit=CONTEXT_MESSAGES)
-    context = "\n".join(one.text for one in before)
-    query = Query(
-        turn.user_id, said.user, turn.at, context=context, sphere=turn.sphere, limit=NEAREST
-    )
-    return {hit.item.id: hit for hit in await memory.knowledge.current.search(query)}
-
-
-def _line(memory: Souffleur, turn: Turn, one: Memory, hit: Found | None, zone: tzinfo) -> Line:
-    card = card_of(one, memory.clock(), memory.knowledge.policy)
-    reason, day = why(one, hit, turn.at), None
-    if reason is Why.PLAN and one.expires_at:
-        day = decay.plan_day(one.expires_at).astimezone(zone).date()
-    return Line(card, reason, day)
-
-
-def why(memory: Memory, hit: Found | None, at: datetime) -> Why:
-    """Return why a memory was whispered at a time; `hit` is its search result for the message."""
-    if memory.category in (Category.CORE, Category.SYSTEM):
-        return Why.ALWAYS if memory.category is Category.CORE else Why.SELF
-    if hit and hit.relevant:
-        by_link = hit.parts.get("hop", 0.0) >= hit.relevance and hit.by_itself < hit.relevance
-        return Why.LINKED if by_link else Why.SAID
-    if memory.kind is Kind.BOUNDARY:
-        return Why.BOUNDARY
-    low, high = decay.near_expiries(at)
-    if memory.expires_at is not None and low <= memory.expires_at < high:
-        return Why.PLAN
-    return Why.LASTING
 
 
 async def _turn(memory: Souffleur, user_id: str, turn_id: str) -> Turn:

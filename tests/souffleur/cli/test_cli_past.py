@@ -174,3 +174,15 @@ def test_writing_a_profile_needs_a_model(run: Run) -> None:
     code, _, err = run("user", "profile", "--write", *ME)
     assert code == 2
     assert "SOUFFLEUR_BASE_URL" in err
+
+
+def test_why_says_what_was_whispered(told: Run) -> None:
+    """The latest reply stands first, with each memory that came before it and the reason."""
+    code, out, _ = told("why", *ME)
+    assert code == 0
+    assert out.index("bye") < out.index("I like tea")
+    assert "nothing was whispered" in out
+    latest, first = data(told, "why", *ME)
+    assert [one["memory"]["content"] for one in latest["reasons"]] == ["Ann likes tea."]
+    assert "about what was said  Ann likes tea." in out
+    assert first["reasons"] == []

@@ -16,10 +16,11 @@ from souffleur.knowledge.search.query import Wanted
 from souffleur.knowledge.session import Segment
 from souffleur.knowledge.store.codecs import to_point
 from souffleur.knowledge.store.runs import run_log
+from souffleur.reasons import Why
 from souffleur.server.page.cards import Tie, matching, names_in, names_of, ties_between
 from souffleur.server.page.home import asked, chosen_of, figures_of, home_of
 from souffleur.server.page.learning import Learning, learning_of
-from souffleur.server.page.said import Why, whispered
+from souffleur.server.page.said import whispered
 from souffleur.settings import Settings
 from tests.build import NOW, days, memory as a_memory, verdict
 

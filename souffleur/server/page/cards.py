@@ -42,22 +42,12 @@ class Card:
     """The kind of the memory."""
     state: MemoryState
     """The state of the memory."""
-    agent_id: str
-    """The persona that learned it."""
     strength: float
     """The present value, from 0 to 1; a memory with the value 1 never fades."""
     uses: int
     """How often the memory was used in a reply."""
-    verified: bool
-    """Whether the user confirmed the memory."""
     created_at: datetime
     """When the memory was learned."""
-    updated_at: datetime
-    """When the memory was last changed."""
-    last_used_at: datetime | None
-    """When the memory was last used in a reply; `None` if it was never used."""
-    expires_at: datetime | None
-    """When a todo, plan or context is over; `None` for other memories."""
     due_at: datetime | None
     """When the memory is due for its next change."""
     due_for: Due | None
@@ -85,14 +75,9 @@ def card_of(memory: Memory, now: datetime, policy: Policy) -> Card:
         category=memory.category,
         kind=memory.kind,
         state=memory.state,
-        agent_id=memory.agent_id,
         strength=round(min(1.0, value / policy.core_value), 3),
         uses=memory.uses,
-        verified=memory.verified,
         created_at=memory.created_at,
-        updated_at=memory.updated_at,
-        last_used_at=memory.last_used_at,
-        expires_at=memory.expires_at,
         due_at=memory.due_at,
         due_for=memory.due_for,
     )

@@ -31,8 +31,6 @@ class Caller:
     """The rights of the reader's token."""
     user_id: str | None
     """The user of the token; `None` for an admin, who chooses a user."""
-    open: bool
-    """Whether no token is needed."""
     has_model: bool
     """Whether a model is configured, so that portraits can be written."""
     by_meaning: bool
@@ -99,7 +97,7 @@ def caller_of(memory: Souffleur, access: Access) -> Caller:
     """Return the reader of the page."""
     who = access.who if access.role is Role.USER else None
     by_meaning = not memory.knowledge.embedder.name.startswith("hash:")
-    return Caller(access.role, who, access.token is None, memory.has_model, by_meaning)
+    return Caller(access.role, who, memory.has_model, by_meaning)
 
 
 async def home_of(memory: Souffleur, user_id: str) -> Home:
@@ -182,8 +180,6 @@ class Question:
     """The reason, in the words of the change's author."""
     quote: str
     """The words of the talk that are the evidence."""
-    agent_id: str
-    """The id of the persona in that talk."""
     at: datetime
     """When the change was proposed."""
     lapses_at: datetime
@@ -216,7 +212,6 @@ def question_of(entry: LedgerEntry, memories: Mapping[str, Memory]) -> Question:
         memory_id=new.id if new else None,
         reason=entry.reason,
         quote=entry.quote,
-        agent_id=entry.agent_id,
         at=entry.at,
         lapses_at=entry.at + LAPSES_AFTER,
     )

@@ -26,10 +26,6 @@ class Said:
     """The store's own id of the turn."""
     at: datetime
     """The time of the turn."""
-    agent_id: str
-    """The id of the persona that replied."""
-    session_id: str
-    """The id of the session."""
     user: str
     """The user's words; secrets are masked."""
     assistant: str
@@ -133,8 +129,6 @@ def _said(memory: Souffleur, whole: Turn) -> Said:
     return Said(
         id=turn.id,
         at=turn.at,
-        agent_id=turn.agent_id,
-        session_id=turn.session_id,
         user=turn.user,
         assistant=turn.assistant,
         whispered=len(turn.injected),

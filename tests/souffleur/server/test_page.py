@@ -122,7 +122,7 @@ def test_why_did_you_say_that(page: Page, scene: Scene) -> None:
     """Below a reply stands what was whispered before it, and why."""
     page.show(scene.secrets["ann"], "why")
     page.press(".reply-of button", "Why did you say that?")
-    page.see(".because", "About what you said 1")
+    page.see(".because", "About what you said · 1")
     page.see(".because .words", "oolong tea")
 
 

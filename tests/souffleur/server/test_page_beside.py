@@ -180,6 +180,7 @@ def test_the_page_opens_after_the_first_talk(page: Page, tmp_path: Path) -> None
         first.see("h1", "Nobody has talked yet")
         fresh.say("me", "I play the oboe")
         first.see(".cards", "Ann plays the oboe.")
+        assert first.see("h1").text == "You"  # the id `me` is no name
     page.browser.get(page.url)
 
 

@@ -1,6 +1,6 @@
 // The page: sign-in, the choice of the view, and updates.
 import { Refused, get, keep, leave, session } from "./api.js";
-import { h } from "./dom.js";
+import { h, wear } from "./dom.js";
 import { icon } from "./icons.js";
 import { look, watch } from "./learning.js";
 import { follow } from "./live.js";
@@ -22,11 +22,6 @@ let waiting = 0;
 let seeking = false;
 let fresh = false;
 let shown;
-
-function wear() {
-  const theme = localStorage.getItem("souffleur-theme");
-  if (theme) document.documentElement.dataset.theme = theme;
-}
 
 function entrance(title, ...children) {
   head.hidden = true;
@@ -192,7 +187,7 @@ document.addEventListener("keydown", (event) => {
   if (main.dataset.view === "memories") focusFirst();
   else location.hash = "#/memories";
 });
-wear();
+wear(localStorage.getItem("souffleur-theme"));
 const speaking = speak();
 start();
 await speaking;

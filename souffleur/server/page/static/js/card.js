@@ -21,7 +21,7 @@ function strength(card) {
   return h("span", { class: "strength" }, bar, lasts(card));
 }
 
-export const actions = (card) => {
+const actions = (card) => {
   const gone = card.state === "forgotten" || card.state === "archived";
   return h("span", { class: "actions" },
     card.state === "active" && card.category !== "core" && button(t("pin"), () => pin(card.id), { title: t("pin.about") }),

@@ -20,6 +20,12 @@ export const svg = (name, given = {}, ...children) =>
 export const button = (words, onclick, given = {}) =>
   h("button", { type: "button", onclick, ...given }, words);
 
+// Shows the page in a theme: light, dark, or without one as the device.
+export function wear(theme) {
+  if (theme) document.documentElement.dataset.theme = theme;
+  else delete document.documentElement.dataset.theme;
+}
+
 // A button that first shows a question, and acts only after the answer yes.
 export function twice(words, question, act, { yes = t("sure.yes"), ...given } = {}) {
   const place = h("span", { class: "twice" });

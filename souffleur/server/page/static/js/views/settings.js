@@ -1,14 +1,9 @@
 // Settings: look and language of the page, the user's name, files and erasure.
 import { get, leave, patch, put, remove, session } from "../api.js";
-import { button, h } from "../dom.js";
+import { button, h, wear } from "../dom.js";
 import { files } from "../files.js";
 import { complain, notice } from "../notice.js";
 import { LANGUAGES, choose, spoken, t } from "../words.js";
-
-export function wear(theme) {
-  if (theme) document.documentElement.dataset.theme = theme;
-  else delete document.documentElement.dataset.theme;
-}
 
 function pick(label, options, chosen, act) {
   const made = h("select", { onchange: (one) => act(one.target.value) },

@@ -13,7 +13,7 @@ const FOLDED = REASONS.slice(-3);
 // The memories with the same reason; for plans, of the same day.
 function group(why, lines) {
   return h("details", { class: "because", open: !FOLDED.includes(why) },
-    h("summary", {}, t(`why.${why}`, { day: lines[0].day && day(lines[0].day) }), " ", h("span", { class: "soft" }, number(lines.length))),
+    h("summary", {}, t(`why.${why}`, { day: lines[0].day && day(lines[0].day) }), h("span", { class: "soft" }, ` · ${number(lines.length)}`)),
     h("div", { class: "cards" }, lines.map((line) => cardOf(line.card))));
 }
 

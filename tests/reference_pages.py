@@ -10,7 +10,6 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
-from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 from souffleur.settings import ServeSettings, Settings, all_fields, variable_of
@@ -31,8 +30,6 @@ SECTIONS = {
 }
 """Headings of the settings, by the first setting under each."""
 
-_WORDS = {str: "text", Path: "path", SecretStr: "key", int: "number", float: "number"}
-
 
 def settings_tables(by_hand: str) -> str:
     """Return a table for each section, without the settings that a table above already has."""
@@ -41,27 +38,24 @@ def settings_tables(by_hand: str) -> str:
     for name, field in all_fields().items():
         if name in SECTIONS:
             lines += ["", f"### {SECTIONS[name]}", ""]
-            lines += ["| variable | values | default | meaning |", "|---|---|---|---|"]
+            lines += ["| variable | default | meaning |", "|---|---|---|"]
         if f"\n| `{variable_of(name)}` |" in by_hand:
             continue
-        cells = (f"`{variable_of(name)}`", values(field), default_of(field), told[name])
+        cells = (f"`{variable_of(name)}`", default_of(field), choices(field) + told[name])
         lines.append(f"| {' | '.join(one.replace('|', '/') for one in cells)} |")
     return "\n".join([*lines, ""])
 
 
-def values(field: FieldInfo) -> str:
-    """Return the values that a setting may have, in words.
+def choices(field: FieldInfo) -> str:
+    """Return what a setting may be, if that is one of a few words.
 
-    >>> values(FieldInfo(annotation=Literal["a", "b"])), values(FieldInfo(annotation=float | None))
-    ('`a`, `b`', 'number, or `none`')
+    >>> choices(FieldInfo(annotation=Literal["a", "b"])), choices(FieldInfo(annotation=float))
+    ('`a` or `b`: ', '')
     """
-    kinds = [one for one in _united(field.annotation) if one is not NoneType]
-    optional = ", or `none`" if len(kinds) < len(_united(field.annotation)) else ""
-    if bool in kinds:
-        return "`true`, `false`"
-    if get_origin(kinds[0]) is Literal:
-        return ", ".join(f"`{one}`" for one in get_args(kinds[0])) + optional
-    return (_range(field) or _WORDS.get(kinds[0], "JSON object")) + optional
+    (kind, *_) = (one for one in _united(field.annotation) if one is not NoneType)
+    if get_origin(kind) is not Literal:
+        return ""
+    return " or ".join(f"`{one}`" for one in get_args(kind)) + ": "
 
 
 def default_of(field: FieldInfo) -> str:
@@ -76,20 +70,6 @@ def _united(annotation: Any) -> tuple[Any, ...]:
     """Return the members of a union, or the type alone."""
     plain = get_origin(annotation) in (None, Literal, dict)
     return (annotation,) if plain else get_args(annotation)
-
-
-def _range(field: FieldInfo) -> str:
-    limits = {
-        key: getattr(one, key)
-        for one in field.metadata
-        for key in ("ge", "gt", "le")
-        if hasattr(one, key)
-    }
-    if "gt" in limits:
-        return f"above {limits['gt']}"
-    if "ge" in limits:
-        return f"{limits['ge']} to {limits['le']}" if "le" in limits else f"{limits['ge']} or more"
-    return ""
 
 
 def _told(settings: type) -> Iterator[tuple[str, str]]:

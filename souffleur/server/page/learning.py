@@ -14,8 +14,9 @@ from souffleur.knowledge.turn import TurnState
 class Learning:
     """Whether turns of a user can be judged just now."""
 
-    trouble: Literal["", "no_model", "no_answer"]
-    """Why they cannot: no model is configured, or it does not answer. Empty if they can."""
+    trouble: Literal["", "no_model", "no_answer", "no_budget"]
+    """Why they cannot: no model is configured, it does not answer, or the budget of the day is used
+    up. Empty if they can."""
     since: datetime | None
     """Since when the model does not answer; `None` if it answers, or there is none."""
     waiting: int
@@ -26,7 +27,9 @@ async def learning_of(memory: Souffleur, user_id: str) -> Learning:
     """Return whether a user's turns can be judged just now."""
     turns = Filter((Is("type", "turn"), Is("state", TurnState.PENDING), *user_conditions(user_id)))
     waiting = await memory.knowledge.journal.collection.count(turns)
-    outage = memory.parts.endpoints.judging.outage
+    budget, outage = memory.parts.budget, memory.parts.endpoints.judging.outage
     if not memory.has_model:
         return Learning("no_model", None, waiting)
-    return Learning("no_answer" if outage else "", outage.since if outage else None, waiting)
+    if outage:
+        return Learning("no_answer", outage.since, waiting)
+    return Learning("no_budget" if budget and budget.trouble_of(user_id) else "", None, waiting)

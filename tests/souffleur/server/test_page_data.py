@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -23,6 +24,7 @@ from souffleur.server.page.learning import Learning, learning_of
 from souffleur.server.page.said import whispered
 from souffleur.settings import Settings
 from tests.build import NOW, days, memory as a_memory, verdict
+from tests.scripted import SKIP, Scripted
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 ANN: dict[str, Any] = {"user_id": "ann"}
@@ -117,6 +119,18 @@ async def test_without_a_model_nothing_is_learned(memory: Souffleur) -> None:
     await memory.flush()
     assert await learning_of(memory, "ida") == Learning("no_model", None, 1)
     assert (await learning_of(memory, "fay")).waiting == 0
+
+
+async def test_over_the_budget_nothing_more_is_learned_today(tmp_path: Path) -> None:
+    """Where the calls of a day are used up that is said; before it there is no trouble."""
+    chosen = Settings(path=tmp_path, embedder="hash:64", calls_per_day=1)
+    chat = Scripted(lambda _: SKIP)
+    async with Souffleur.open(chosen, chat=chat, clock=lambda: NOW) as memory:
+        assert (await learning_of(memory, "ida")).trouble == ""
+        for expected in (Learning("no_budget", None, 0), Learning("no_budget", None, 1)):
+            memory.observe(user_id="ida", session_id="s1", user="I ski.", assistant="I see.")
+            await memory.flush()
+            assert await learning_of(memory, "ida") == expected
 
 
 async def test_questions_in_words(memory: Souffleur) -> None:

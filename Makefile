@@ -3,6 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOWEST := .venv-lowest
 READY := $(VENV)/.ready
+RUNS := $(VENV)/.runs
 UV := $(shell command -v uv)
 # One process more than processors: many tests wait, for other processes or for a pause.
 QUICKLY = -q -m "not soak" -n $$(expr $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) + 1) --dist loadfile
@@ -30,9 +31,17 @@ else
 	@$(BIN)/python -m pip install --quiet --no-deps -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --config-settings editable_mode=compat -e .
 endif
+	@touch $(RUNS) $@
+
+# What runs, without the tools of development: the versions of the lock, as constraints.
+$(RUNS): requirements.lock pyproject.toml
+	@echo "Setting up $(VENV) (with $(if $(UV),uv,pip); once, less than a minute) ..." >&2
+	@test -x $(BIN)/python || $(if $(UV),uv venv --quiet --python '>=3.11',python3 -m venv) $(VENV)
+	@sed -E '/^ +--hash/d; s/ \\$$//' requirements.lock > $(VENV)/constraints.txt
+	@$(if $(UV),uv pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet) -c $(VENV)/constraints.txt -e .
 	@touch $@
 
-demo: $(READY)  ## Half a year with a companion, in a few screens (no key, no network)
+demo: $(RUNS)  ## Half a year with a companion, in a few screens (no key, no network)
 	@$(BIN)/souffleur demo
 
 test: $(READY)  ## Lint, types, tests

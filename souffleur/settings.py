@@ -31,7 +31,7 @@ _TEST_PREFIX = f"{ENV_PREFIX}TEST_"
 
 NO_MODEL = (
     "no model is configured: set SOUFFLEUR_BASE_URL (any OpenAI-compatible endpoint), or "
-    "SOUFFLEUR_API_KEY for OpenAI's own"
+    "SOUFFLEUR_MODEL and OPENAI_API_KEY for OpenAI's own"
 )
 
 _COMMAND_VARIABLES = frozenset({"SOUFFLEUR_USER"})

@@ -1,5 +1,6 @@
 """The files of deploy/: what they name exists, and the settings they give are accepted."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -101,3 +102,30 @@ def test_constraints_are_the_lock_without_its_hashes() -> None:
     lines = [line for line in kept.splitlines() if not line.lstrip().startswith("#")]
     assert len(lines) == len(re.findall(r"(?m)^\S+==", lock))
     assert all(re.fullmatch(r"[\w.\[\],-]+==\S+( ; .+)?", line) for line in lines if line)
+
+
+def test_the_dashboard_shows_metrics_that_exist() -> None:
+    """Each metric that a panel asks for is one that is measured."""
+    pytest.importorskip("prometheus_client")
+    from prometheus_client import CollectorRegistry
+
+    from souffleur.telemetry.metrics import Gauges, _counters, _histograms
+
+    registry = CollectorRegistry()
+    _histograms(registry)
+    _counters(registry)
+    Gauges(registry)
+    known = set(registry._names_to_collectors)
+    board = json.loads((DEPLOY / "grafana.json").read_text(encoding="utf-8"))
+    asked = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+    assert len(asked) > 10
+    assert {name for expr in asked for name in re.findall(r"souffleur_\w+", expr)} <= known
+
+
+def test_the_unit_starts_a_command_that_exists() -> None:
+    """The systemd unit serves, with settings that exist."""
+    unit = (DEPLOY / "souffleur.service").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^ExecStart=\S+/souffleur (.+)$", unit, re.MULTILINE)
+    parse(["souffleur", *command.split()])
+    known = {variable_of(name) for name in all_fields()}
+    assert set(re.findall(r"SOUFFLEUR_[A-Z_]+", unit)) <= known

@@ -45,7 +45,7 @@ async def _endpoint_findings() -> "list[Finding]":
     settings, found = load_settings(), []
     async with make_endpoints(settings, settings_embedder(settings)) as endpoints:
         if not settings.has_model:
-            advice = "set SOUFFLEUR_BASE_URL, or SOUFFLEUR_API_KEY for OpenAI's own."
+            advice = "set SOUFFLEUR_BASE_URL, or SOUFFLEUR_MODEL with OPENAI_API_KEY for OpenAI's own."
             found.append((Status.WARNING, f"No model judges what is said, it only waits: {advice}"))
         try:
             await endpoints.probe()

@@ -128,8 +128,7 @@ class Settings(BaseModel):
     """Maximum tokens of one answer."""
     extra_body: dict[str, Any] | None = None
     """Fields of the endpoint's own that go with each request of the model, as a JSON object, such
-    as {"think": false}. What Souffleur sends itself has its own settings and is refused here;
-    `max_completion_tokens` is sent in place of `max_tokens`."""
+    as {"think": false}. What Souffleur sends itself is refused here."""
     answer_form: Literal["json_schema", "json_object", "text"] = "json_schema"
     """The answer format to try first; weaker ones follow if the endpoint refuses it."""
     price_in: float = Field(default=0.0, ge=0)
@@ -140,8 +139,8 @@ class Settings(BaseModel):
     embedder: str = "hash:512"
     """The embedder: `openai:MODEL`, `fastembed:MODEL` or `hash:DIMENSION`."""
     reembed: bool = False
-    """Whether a store that another embedder made is embedded anew, in place, when it is opened.
-    Until that is done, memories are found by words. Nobody else may have it open at the start."""
+    """Whether a store that another embedder made is embedded anew when it is opened. Until that is
+    done, memories are found by words."""
     embedder_base_url: str | None = None
     """URL of an `openai:` embedder. `None` means the same as `base_url`."""
     embedder_api_key: SecretStr | None = None
@@ -162,9 +161,9 @@ class Settings(BaseModel):
     """Sensitive data that are masked before anything is stored: passwords, keys and codes; numbers
     of cards, accounts and documents of identity; telephone numbers and e-mail addresses."""
     refuse: tuple[Literal["secrets", "documents", "contacts", "special"], ...] = ()
-    """Those that are stored as they were said and judged, but kept out of memories and masked where
-    they are found or shown. `special` is health, belief, politics and sex: kept out of memories,
-    episodes and portraits, as far as the model recognises them. What is in both is refused."""
+    """Sensitive data that are stored as they were said, but kept out of memories and masked where
+    they are found or shown. `special` is health, belief, politics and sex, as far as the model
+    recognises them. What is in `redact` too is refused."""
     auto_extract: bool = True
     """If `False`, every change to memories by a model waits for the user's confirmation."""
 

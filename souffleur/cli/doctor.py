@@ -40,13 +40,12 @@ async def _endpoint_findings() -> "list[Finding]":
     """Ask model and embedder once each, and return their faults."""
     from souffleur.parts import make_endpoints, settings_embedder
     from souffleur.report.report import Status
-    from souffleur.settings import load_settings
+    from souffleur.settings import NO_MODEL, load_settings
 
     settings, found = load_settings(), []
     async with make_endpoints(settings, settings_embedder(settings)) as endpoints:
         if not settings.has_model:
-            advice = "set SOUFFLEUR_BASE_URL, or SOUFFLEUR_MODEL with OPENAI_API_KEY for OpenAI's own."
-            found.append((Status.WARNING, f"No model judges what is said, it only waits: {advice}"))
+            found.append((Status.WARNING, f"Nobody judges what is said, it only waits: {NO_MODEL}"))
         try:
             await endpoints.probe()
         except EndpointError as error:

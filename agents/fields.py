@@ -132,7 +132,7 @@ def _topic(topic: str | None) -> str | None:
 
 
 def _address(name: str | None) -> str | None:
-    """Return a name that can be used in a sentence; `None` for any other text.
+    r"""Return a name that can be used in a sentence; `None` for any other text.
 
     >>> _address(" Lin "), _address("two\nlines"), _address("null")
     ('Lin', None, None)

@@ -99,7 +99,7 @@ sessions:
     turns:
       - {at: "2026-03-05T20:00:00+00:00", user: Hm., assistant: "Hm?"}
       - {at: "2026-03-05T20:01:00+00:00", user: Well., assistant: "Well?"}
-asks: [{at: "2026-03-18T20:00:00+00:00", text: "What was my ticket for?", lacks: [ticket]}]
+asks: [{at: "2026-03-18T20:00:00+00:00", text: "Shall I take a coat?", lacks: [ticket]}]
 """
 
 

@@ -311,7 +311,7 @@ async def test_a_reply_does_not_wait_for_a_store_that_hangs(tmp_path: Path) -> N
         base, store = memory.knowledge, memory.knowledge.memories
         base.memories = hung = Hung(store)
         whisper = await memory.recall(user_id="ann", text="which green tea?")
-        assert (hung.begun, whisper.text) == (1, "")
+        assert (hung.begun > 0, whisper.text) == (True, "")
         assert whisper.error == "nothing was recalled within 0.3 s (SOUFFLEUR_RECALL_TIMEOUT)"
         base.memories = store
         assert "green tea" in (await memory.recall(user_id="ann", text="which green tea?")).text

@@ -116,7 +116,8 @@ async def test_what_is_imported(memory: Souffleur, tmp_path: Path, name: str) ->
     done = await memory.import_file(file, user_id=user_id)
     assert (done.new, done.unread) == ({"turn": 2}, ())
     await memory.flush()
-    assert await kept(memory, user_id) == ([f"Ann: {ALLERGIC}"], ["not_the_user"])
+    contents, refused = await kept(memory, user_id)  # the turns are judged together or apart
+    assert (contents, "not_the_user" in refused) == ([f"Ann: {ALLERGIC}"], True)
     said = [one.assistant for one in await memory.knowledge.journal.turns(user_id=user_id)]
     assert [one.casefold() for one in said] == [f"bob: {LOVES}\nOh!".casefold(), "bob: bye."]
     assert (await memory.import_file(file, user_id=user_id)).known == {"turn": 2}

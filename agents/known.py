@@ -25,6 +25,8 @@ MOST_TOPICS = 30
 """Maximum topics in a prompt, the most used first."""
 PASSING_KINDS = frozenset({Kind.MOMENT, Kind.PROMISE, Kind.CONTEXT, Kind.EXPERIENCE})
 """Kinds about past events: a move makes the old address wrong, not the farewell party."""
+PAST_KINDS = frozenset({Kind.MOMENT, Kind.EXPERIENCE})
+"""Kinds of memories that nothing new makes wrong."""
 
 
 async def known_around(
@@ -58,7 +60,7 @@ async def known_around(
 async def unseen(knowledge: KnowledgeBase, verdict: Verdict) -> list[Memory]:
     """Return known memories that an ADD or UPDATE may touch and that were not shown.
 
-    They are found by content and cues, and have the kind, the topic or a name in common.
+    They are found by content and cues, and have the kind, and the topic or a name, in common.
     """
     ops = [op for op in verdict.ops if isinstance(op, Add | Update)]
     queries = [
@@ -87,8 +89,9 @@ async def _search(knowledge: KnowledgeBase, queries: Sequence[Query]) -> list[li
 
 
 def _is_alike(op: Add | Update, memory: Memory) -> bool:
-    about = {*op.entities, *op.topics}
-    return op.kind == memory.kind or not about.isdisjoint((*memory.entities, *memory.topics))
+    if (op.kind or memory.kind) != memory.kind or memory.kind in PAST_KINDS:
+        return False
+    return not {*op.entities, *op.topics}.isdisjoint((*memory.entities, *memory.topics))
 
 
 def _best(hits: Iterable[Found], limit: int) -> list[Memory]:

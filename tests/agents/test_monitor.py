@@ -308,14 +308,14 @@ async def test_what_was_used_may_also_have_changed(base: KnowledgeBase) -> None:
 
 async def test_what_was_not_shown_is_shown_before_it_becomes_wrong(base: KnowledgeBase) -> None:
     """An old dose that no word of the exchange found is shown once, and can be replaced."""
-    dose = add("Ann takes 10 mg of Zoloft every morning.", "Zoloft", kind="context")
+    dose = add("Ann takes 10 mg of Zoloft every morning.", "Zoloft", kind="context", topic="health")
     await monitor(base, Scripted([answer(dose)])).run([turn("Zoloft, 10 mg", "ok")])
     for place in range(MOST_SHOWN):
         one = add(f"Ann owns book {place}.", f"book {place}", importance="high")
         await keep_as_told(base, one, f"book {place}")
     new = "Ann takes 20 mg of Zoloft every morning."
     twice = [
-        answer(add(new, "twenty from now on", kind="context")),
+        answer(add(new, "twenty from now on", kind="context", topic="health")),
         answer(update(f"m{MOST_SHOWN + 1}", new, "twenty from now on")),
     ]
     chat = Scripted(twice)

@@ -66,7 +66,7 @@ def is_blank(text: str) -> bool:
     >>> is_blank(" \u200b\u2060\t"), is_blank("\u3164"), is_blank("。")
     (True, True, False)
     """
-    return all(char in _FILLERS or unicodedata.category(char) in _UNSEEN for char in set(text))
+    return all(char in _FILLERS or unicodedata.category(char) in _UNSEEN for char in text)
 
 
 def fold_width_and_case(text: str) -> str:

@@ -73,7 +73,7 @@ class Case(Frozen):
     others: tuple[Known, ...] = ()
     turns: tuple[Said, ...] = ()
     expect: str | list[str]
-    """PROMOTE, KEEP or DELETE; a list if several can be defended."""
+    """PROMOTE, KEEP, UPDATE or DELETE; a list if several can be defended."""
     needs_search: bool = False
     why: str
 

@@ -17,7 +17,7 @@ from souffleur.demo.story import Ending, Scene
 from souffleur.demo.words import Count, Words
 
 MARGIN = 4
-MAX_ROWS = 10
+MAX_ROWS = 6
 """Maximum memories in the list at the end."""
 _STYLES = {
     Effect.KEPT: "green",

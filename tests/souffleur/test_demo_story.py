@@ -91,7 +91,7 @@ def test_all_of_the_recording_is_used(told: Told) -> None:
 def test_the_named_scenes_are_told(told: Told, dialogue: Dialogue) -> None:
     """Each scene of the file, in order, with what it is there to show."""
     assert [one.part for one in told.scenes] == list(dialogue.scenes)
-    assert 10 <= len(told.scenes) <= 12
+    assert 9 <= len(told.scenes) <= 11
     assert sum(scene.is_night for scene in told.scenes) == 2
     for scene in told.scenes:
         assert scene.shown or scene.whispered or scene.gone, scene.part.title
@@ -126,19 +126,17 @@ def test_the_ex_goes_from_summary_and_portrait_too(told: Told) -> None:
     assert scene.gone is not None
 
 
-def test_a_move_makes_two_memories_out_of_date(told: Told) -> None:
-    """Home and commute are replaced by one sentence."""
+def test_a_move_makes_a_memory_out_of_date(told: Told) -> None:
+    """The former home is replaced, and told as what was."""
     replaced = [one for one in told.scene("s08.1").shown if one.effect is Effect.REPLACED]
-    former = "\n".join(was for one in replaced for was in one.was)
-    assert "Bray" in former
-    assert "55 minutes" in former
+    assert "Bray" in "\n".join(was for one in replaced for was in one.was)
 
 
 def test_old_evenings_become_one_memory(told: Told) -> None:
     """Dates, names and numbers of four memories are in the one that replaced them."""
     (merged,) = [one for one in told.scene("n3").shown if one.effect is Effect.MERGED]
     assert len(merged.was) >= 3
-    for detail in ("2026-03-04", "twelve centimetres", "copper red", "eight evenings", "Aoife"):
+    for detail in ("4 March 2026", "twelve centimetres", "copper red", "eight evenings", "Aoife"):
         assert detail in merged.text
 
 
@@ -246,7 +244,7 @@ def test_a_person_sees_it_in_a_few_screens(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert 90 <= len(lines) <= 145
+    assert 90 <= len(lines) <= 130
     assert max(len(line) for line in lines) <= 100
     for text in ("whispered", "because", "made core", "forgot", "merged", "always", "Next"):
         assert text in done.stdout

@@ -258,7 +258,9 @@ def _core(memories: Iterable[Memory], part: Part) -> Section:
     chosen: list[RenderedLine] = []
     each = {memory.id: memory for memory in memories}.values()
     for memory in sorted(each, key=lambda one: (-one.importance, -one.uses, _age(one))):
-        line = RenderedLine(memory, single_line(memory.content), _age(memory))
+        line = RenderedLine(
+            memory, tell(memory, part.options, part.count, long=False), _age(memory)
+        )
         if not line.text or not part.takes([line]):
             continue  # a memory that is too long by itself does not end the part
         if not part.takes([*chosen, line]):

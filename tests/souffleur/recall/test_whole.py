@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from souffleur.knowledge.memory import Kind
+from souffleur.knowledge.memory import Category, Kind
 from souffleur.knowledge.operation import ActorKind, Add, Importance, Update
 from souffleur.recall.compose import Recall
 from souffleur.settings import WhisperBudget
@@ -85,8 +85,11 @@ async def test_a_new_form_of_address_is_whispered_at_once(tmp_path: Path) -> Non
     """What was learnt under the former name begins with the present one; friends keep theirs."""
     async with staged(tmp_path, by_name()) as stage:
         await know(stage, "Ann plays the violin.", "Ann Fisher is a friend.", "Ben is fond of Ann.")
+        core = Add(content="Ann has a cat.", reason="r", quote="", category=Category.CORE)
+        await stage.knowledge.apply(verdict(core, who=ActorKind.HOST))
         await stage.memory.introduce(user_id="ann", title="Nan")
         recall = await recalled(stage, "hm")
+    assert "- Nan has a cat." in recall.text
     assert lines(recall, KNOWS) == [
         "Nan plays the violin.",
         "Ann Fisher is a friend.",

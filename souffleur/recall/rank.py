@@ -135,9 +135,10 @@ def rank(
 ) -> list[Memory]:
     """Return memories in the order in which they get a place where not all fit.
 
-    Boundaries come first, as they hold for any message, then what is most relevant to it. Memories
-    of about the same relevance take turns by topic, and within a topic go by their value. `likely`
-    are ids that the judge expects to be needed.
+    Boundaries come first, as they hold for any message, then what is most relevant to it. Of about
+    the same relevance, plans ahead and circumstances with an end come first; then topics take
+    turns, and within a topic the value decides. `likely` are ids that the judge expects to be
+    needed.
     """
     nearness = {hit.item.id: hit.relevance for hit in hits}
     for id in likely:
@@ -146,11 +147,12 @@ def rank(
     by_value = sorted(each, key=lambda one: (-values.get(one.id, 0.0), one.created_at, one.id))
     turns = Counter[tuple[float, str]]()
 
-    def place(memory: Memory) -> tuple[bool, float, int]:
+    def place(memory: Memory) -> tuple[bool, float, bool, int]:
         near = round(nearness.get(memory.id, 0.0), 1)
         mine = near, memory.topics[0] if memory.topics else memory.id
         turns[mine] += 1
-        return memory.kind is not Kind.BOUNDARY, -near, turns[mine]
+        lasts = memory.expires_at is None
+        return memory.kind is not Kind.BOUNDARY, -near, lasts, turns[mine]
 
     return sorted(by_value, key=place)
 

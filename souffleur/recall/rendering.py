@@ -265,8 +265,15 @@ def with_present_name(text: str, user: str, former: Iterable[str]) -> str:
 
 
 def ended_at(memory: Memory, now: datetime) -> datetime | None:
-    """Return when a memory ceased to hold; `None` if it holds, or has only faded."""
-    ends = [end for end in (memory.valid_until, memory.expires_at) if end and end <= now]
+    """Return when a memory ceased to hold; `None` if it holds, or has only faded.
+
+    An end before the sentence was told is that of something in it, not of the sentence.
+    """
+    ends = [
+        end
+        for end in (memory.valid_until, memory.expires_at)
+        if end and memory.created_at <= end <= now
+    ]
     if memory.state is MemoryState.SUPERSEDED:
         ends.append(memory.updated_at)
     return min(ends, default=None)

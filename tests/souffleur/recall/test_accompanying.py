@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from souffleur.knowledge.memory import Category, Kind, Memory, Relation
 from souffleur.knowledge.search.query import Found
 from souffleur.recall.rank import find_guards, is_held_back, rank
-from tests.build import memory
+from tests.build import NOW, days, memory
 
 NO_CRAIG = memory("Ann asked that Craig never be brought up.", kind=Kind.BOUNDARY)
 PAVLOVA = memory("Craig loves pavlova.")
@@ -177,3 +177,10 @@ def test_the_order_is_whole_and_stable(life: list[Memory], text: str, chance: An
     assert len({one.id for one in ranked}) == len(ranked)
     assert {one.id for one in ranked} <= {one.id for one in life}
     assert {one.id for one in life if one.kind is Kind.BOUNDARY} <= {one.id for one in ranked}
+
+
+def test_what_ends_comes_before_what_lasts() -> None:
+    """A plan ahead has a place before a lasting fact of more worth, if neither is nearer."""
+    exam = memory("Ann sits an exam on 9 January.", expires_at=NOW + days(6))
+    cat, tea = memory("Ann has a cat."), memory("Ann likes tea.")
+    assert rank([cat, exam, tea], (), {cat.id: 2.0, tea.id: 1.0}) == [exam, cat, tea]

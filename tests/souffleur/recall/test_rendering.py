@@ -14,6 +14,7 @@ from souffleur.recall.rendering import (
     MAX_SIDE_TOKENS,
     RenderOptions,
     clean,
+    ended_at,
     estimate_tokens,
     tell,
 )
@@ -176,3 +177,11 @@ def test_what_is_over_says_since_when() -> None:
     assert line(valid_until=NOW) == line(expires_at=NOW) == "Ann rows. (until 2026-01-03)"
     assert line(state=MemoryState.SUPERSEDED) == "Ann rows. (until 2026-01-03)"
     assert line(valid_until=NOW + days(1)) == line(state=MemoryState.ARCHIVED) == "Ann rows."
+
+
+def test_an_end_before_it_was_told_is_not_its_end() -> None:
+    """What was replaced held until it was replaced, whatever day its successor names."""
+    told = memory("Ann gave up smoking on 9 June.", created_at=NOW, valid_until=NOW - days(2))
+    replaced = {"state": MemoryState.SUPERSEDED, "updated_at": NOW + days(3)}
+    assert ended_at(told.model_copy(update=replaced), NOW + days(9)) == NOW + days(3)
+    assert ended_at(told, NOW + days(9)) is None

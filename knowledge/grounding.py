@@ -49,6 +49,8 @@ _GENERAL = frozenset(
     )
 )
 """Terms that are too general to be a subject on their own."""
+_THEY = re.compile(r"(?<![A-Za-z])TA(?![A-Za-z])")
+"""The Chinese pronoun for a person of unsaid sex; before digits it looks like a name."""
 _LONE_KANA = re.compile(r"[\u3041-\u30ff]")
 
 
@@ -83,7 +85,7 @@ class Grounds:
         """
         entities, quote = ((), "") if isinstance(op, Merge) else (op.entities, op.quote)
         # The speakers are named, too: "On Easter Sunday Ann Lee sang" holds no name "Sunday Ann".
-        content = to_simplified(op.content)
+        content = _THEY.sub(" ", to_simplified(op.content))
         names = [to_simplified(one) for one in (*entities, *self._verdict.called)]
         opposite = says_opposite(op.content, quote, (*entities, *self._verdict.called))
         found = [op.content] if opposite else []

@@ -57,6 +57,7 @@ def unfounded(
         ("I have a dozen hens", "Ann has 12 hens."),
         ("my third marathon", "Ann ran her 3rd marathon."),
         ("I was born in '94", "Ann was born in 1994."),
+        ("我2025年去过柳州", "Ann讲TA2025年去过柳州。"),
         ("my rent is 1.2k a month", "Ann's rent is 1200 a month."),
         ("i moved to barcelna", "Ann moved to Barcelona."),
         ("i study cs at uni", "Ann studies Computer Science at university."),

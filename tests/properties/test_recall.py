@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -212,7 +213,9 @@ class Recalls(RuleBasedStateMachine):
             assert known == anew
 
     async def recalled(self, base: KnowledgeBase, asked: Asked) -> Any:
-        return await whisper_for(base, Settings(), asked, estimate_tokens)
+        recall = await whisper_for(base, Settings(), asked, estimate_tokens)
+        found = [(hit.item, round(hit.score, 4), round(hit.relevance, 4)) for hit in recall.found]
+        return found, replace(recall, found=())  # engine and memory round in other places
 
 
 @pytest.fixture

@@ -354,9 +354,14 @@ class KnowledgeBase:
         user_id, sphere = portrait.user_id, portrait.sphere
         replaced = await self.list(user_id, states=(MemoryState.SUPERSEDED,), sphere=sphere)
         since = [one for one in replaced if one.updated_at > portrait.created_at]
-        if not since:  # as mostly: spares the reading of all that is known
+        if not since:
             return portrait
-        return without_outdated(portrait, [*since, *await self.list(user_id, sphere=sphere)])
+        held, wanted = list(since), {one.superseded_by for one in since if one.superseded_by}
+        while more := await self.get_many(user_id, sorted(wanted - {one.id for one in held})):
+            held += more
+            wanted = {one.superseded_by for one in more if one.superseded_by}
+        core = await self.list(user_id, category=Category.CORE, sphere=sphere)
+        return without_outdated(portrait, [*held, *core])
 
     async def embed_turns(
         self, user_id: str | None = None, *, progress: Progress | None = None

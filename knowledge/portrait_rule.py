@@ -1,11 +1,11 @@
 """Portraits: when they must be rewritten, and which details must leave them. Pure functions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from pydantic import AwareDatetime
 
-from souffleur.knowledge.forgetting.likeness import TOLD_SHARE, SoughtMemory
+from souffleur.knowledge.forgetting.likeness import TOLD_SHARE, Weights, share, weigh
 from souffleur.knowledge.forgetting.subject import Subject, SubjectFinder, break_after
 from souffleur.knowledge.memory import NARRATIVE, Frozen, Memory, MemoryState, Number
 from souffleur.knowledge.operation import derive_id
@@ -21,7 +21,7 @@ NEWS_PAUSE = timedelta(days=1)
 
 
 _CLEARLY = 0.1
-"""By how much the share of a superseded memory in a sentence exceeds that of any active memory."""
+"""By how much the share of a superseded memory in a sentence exceeds that of its successor."""
 FORGOTTEN_TEXTS = ("without", "without_names")
 """The fields of a portrait\'s data with what was forgotten; nobody is shown them."""
 
@@ -87,29 +87,45 @@ def is_withdrawn(portrait: Memory) -> bool:
 def without_outdated(portrait: Memory, memories: Iterable[Memory]) -> Memory:
     """Return a portrait without the sentences that tell what was replaced since it was written.
 
-    `memories` are those of its user and sphere, active or superseded. Such a sentence has a name,
-    number or date that only superseded memories have, or is clearly nearer to one of them than to
-    every active memory.
+    `memories` are the superseded ones of its user and sphere, their successors, and what else holds
+    and is at hand. Such a sentence has a name, number or date that a superseded memory has and no
+    active one; or it is clearly nearer to a superseded memory than to its successor. Every recall
+    may ask this, so each memory and each sentence is read once.
     """
-    every = [one for one in memories if one.category not in NARRATIVE]
-    gone = [one for one in every if _was_replaced(one, since=portrait.created_at)]
+    every = {one.id: one for one in memories if one.category not in NARRATIVE}
+    gone = [one for one in every.values() if _was_replaced(one, since=portrait.created_at)]
     if not gone:
         return portrait
-    valid = [one.content for one in every if one.state is MemoryState.ACTIVE]
-    details = [(one, {*missing(one.content, "\n".join(valid), one.entities)}) for one in gone]
-    old, new = [SoughtMemory(one.content) for one in gone], [*map(SoughtMemory, valid)]
+    valid = [one.content for one in every.values() if one.state is MemoryState.ACTIVE]
+    known = "\n".join(valid).casefold()
+    details, weights = set[str](), list[tuple[Weights, Weights]]()
+    for one in gone:
+        new = _successor(one, every)
+        lost = missing(one.content, new, one.entities)
+        details |= {detail.text.casefold() for detail in lost} - {""}
+        weights.append((weigh(one.content), weigh(new)))
+    details = {detail for detail in details if detail not in known}
 
     def is_outdated(sentence: str) -> bool:
-        told = max(one.nearness(sentence) for one in old)
-        if told >= max([TOLD_SHARE, *(one.nearness(sentence) + _CLEARLY for one in new)]):
+        folded, says = sentence.casefold(), weigh(sentence).keys()
+        if any(detail in folded for detail in details):
             return True
-        return any(lost - {*missing(one.content, sentence, one.entities)} for one, lost in details)
+        shares = ((share(one, one.keys() & says) for one in both) for both in weights)
+        return any(old >= max(TOLD_SHARE, new + _CLEARLY) for old, new in shares)
 
     parts = sentences(portrait.content)
     kept = [break_after(one) if is_outdated(one) else one for one in parts]
     if kept == parts:
         return portrait
     return portrait.model_copy(update={"content": "".join(kept).strip()})
+
+
+def _successor(memory: Memory, every: Mapping[str, Memory]) -> str:
+    """Return the content of the memory that holds in place of a superseded one; may be empty."""
+    last, seen = memory, {memory.id}
+    while (after := every.get(last.superseded_by or "")) and after.id not in seen:
+        last, seen = after, {*seen, after.id}
+    return last.content if last.state is MemoryState.ACTIVE else ""
 
 
 def _was_replaced(memory: Memory, *, since: datetime) -> bool:

@@ -60,7 +60,8 @@ def test_what_has_changed_makes_it_due() -> None:
 def replaced(content: str, by: str, **fields: Any) -> list[Memory]:
     """A memory that was replaced a day after the portrait, and the one in its place."""
     old = {"state": MemoryState.SUPERSEDED, "updated_at": NOW + days(1)}
-    return [memory(content, **{**old, **fields}), memory(by)]
+    new = memory(by)
+    return [memory(content, **{**old, "superseded_by": new.id, **fields}), new]
 
 
 @pytest.mark.parametrize(

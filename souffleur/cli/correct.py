@@ -1,5 +1,7 @@
 """Commands that change memories; they print the ledger entries of the changes."""
 
+import re
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from souffleur.cli.memory import Memory
     from souffleur.knowledge.operation import LedgerEntry
 
+_ID = re.compile(r"[0-9a-f]{4,8}(?:-[0-9a-f-]{0,27})?")
+"""The id of a memory, or its beginning."""
 ProposalId = Annotated[str, Argument(help="Id of a proposal or memory, or its beginning.")]
 
 
@@ -53,6 +57,9 @@ async def forget(
     yes: Yes = False,
 ) -> Result:
     """Forget a memory, or all that a text clearly means; can be undone."""
+    if _ID.fullmatch(query):
+        with suppress(NotFoundError):  # then these are words
+            query, user = await find_memory_id(memory, query)
     meant = await memory.forget(query, user_id=user, dry_run=True)
     if not meant:
         await hint_at_others(memory, user)

@@ -23,17 +23,31 @@ _USUAL_LENGTH = 40
 async def doctor(memory: "Memory") -> Result:
     """Check store, model and embedder, and say what to do. Exits with 1 if one is broken.
 
-    Model and embedder are asked once.
+    Model and embedder are asked once. If another process has the store, it tells how they are.
     """
+    from souffleur.api import Souffleur
     from souffleur.report.report import Status, health
 
-    found = [*await _endpoint_findings(), *await _store_findings(memory)]
+    here = isinstance(memory, Souffleur)
+    of_endpoints = await _endpoint_findings() if here else await _owner_findings(memory)
+    found = [*of_endpoints, *await _store_findings(memory)]
     state, findings = health(await memory.report(), found)
     return Result(
         {"state": str(state), "findings": findings},
         lambda: print_health(state, findings),
         code=int(state is Status.BROKEN),
     )
+
+
+async def _owner_findings(memory: "Memory") -> "list[Finding]":
+    """Return the faults that the process with the store knows of its model and embedder."""
+    from souffleur.report.report import Status
+    from souffleur.settings import NO_MODEL
+
+    state = await memory.health()
+    if state.endpoint == "none":
+        return [(Status.WARNING, f"Nobody judges what is said, it only waits: {NO_MODEL}")]
+    return [(Status.WARNING, state.error)] if state.error else []
 
 
 async def _endpoint_findings() -> "list[Finding]":

@@ -89,7 +89,7 @@ async def _serve(settings: "Settings", host: str, port: int, schedule: bool) -> 
 
     try:
         from souffleur.server.app import make_whole_app
-        from souffleur.server.judge import judged_by, list_models
+        from souffleur.server.judge import judged_by, list_models, wait_for_judge
         from souffleur.server.listening import address, bind, listening
         from souffleur.server.serving import check_exposure
     except ModuleNotFoundError as error:
@@ -98,20 +98,24 @@ async def _serve(settings: "Settings", host: str, port: int, schedule: bool) -> 
     check_exposure(host, tokens)
     await need_no_owner()
     stopping = stop_on_signal()
-    models = await list_models(settings.serve)
-    settings, judge = judged_by(settings, models)
-    with bind(host, port) as at:
-        async with open_memory(settings, schedule=schedule) as memory:
-            app = make_whole_app(memory, settings, tokens=tokens)
-            drain, ending = memory.seconds_left, app.state.stopping
-            async with listening(app, at, drain=drain, stopping=ending):
-                where = address(host, at.getsockname()[1])
-                spare_what_lasts()
-                who = "with a token" if tokens.is_there else "from this machine, without a token"
-                typer.echo(f"serving at {where} {who}")
-                for line in _banner(where, settings, judge, models):
-                    typer.echo(line)
-                await stopping.wait()
+    while not stopping.is_set():
+        models = await list_models(settings.serve)
+        chosen, judge = judged_by(settings, models)
+        with bind(host, port) as at:
+            port = at.getsockname()[1]
+            async with open_memory(chosen, schedule=schedule) as memory:
+                app = make_whole_app(memory, chosen, tokens=tokens)
+                drain, ending = memory.seconds_left, app.state.stopping
+                async with listening(app, at, drain=drain, stopping=ending):
+                    where = address(host, port)
+                    spare_what_lasts()
+                    who = (
+                        "with a token" if tokens.is_there else "from this machine, without a token"
+                    )
+                    typer.echo(f"serving at {where} {who}")
+                    for line in _banner(where, chosen, judge, models):
+                        typer.echo(line)
+                    await wait_for_judge(settings, models, stopping)
 
 
 def _banner(where: str, settings: "Settings", judge: str, models: "Models") -> list[str]:

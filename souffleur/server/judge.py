@@ -1,6 +1,8 @@
 """The judge behind a server: the configured model, or else the model that front ends talk with."""
 
+import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import httpx2
@@ -12,6 +14,8 @@ from souffleur.settings import ServeSettings, Settings, change_settings
 
 MODELS_TIMEOUT = 5.0
 """Maximum seconds to wait for the list of models."""
+ASK_AGAIN = 15.0
+"""Seconds between two questions to an upstream that does not answer yet."""
 NOBODY = "NONE: nothing will be remembered"
 
 
@@ -69,10 +73,25 @@ def judged_by(settings: Settings, models: Models) -> tuple[Settings, str]:
         why = models.error or "it lists no model"
         if serve.upstream_judges:
             raise SettingsError(f"name the model that judges, SOUFFLEUR_MODEL: {why}")
-        return settings, f"{NOBODY} ({why}); start it first, or set SOUFFLEUR_MODEL"
+        return settings, f"{NOBODY} ({why}); it is asked again every {ASK_AGAIN:.0f} s"
     key = serve.upstream_api_key
     chosen = change_settings(settings, base_url=upstream, model=model, api_key=key)
     return chosen, f"{model} at {bare_address(upstream)}, after each reply{_choice(models.names)}"
+
+
+async def wait_for_judge(
+    settings: Settings, models: Models, stopping: asyncio.Event, pause: float = ASK_AGAIN
+) -> None:
+    """Wait until `stopping`, or until an upstream that is to judge says which models it has.
+
+    A machine may start the server before the model.
+    """
+    would_judge = judged_by(settings, Models(("any",)))[0].has_model and not settings.has_model
+    if not (would_judge and models.error):
+        await stopping.wait()
+    while not stopping.is_set() and (await list_models(settings.serve)).error:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stopping.wait(), pause)
 
 
 def _choice(names: Sequence[str]) -> str:

@@ -107,7 +107,7 @@ async def import_file(
     if not found.is_chat:
         return await import_mem0(knowledge, file, user_id=user_id, dry_run=dry_run, now=now)
     if user_id is None:
-        raise FileError(f"{file} names no user: say whose chats these are")
+        raise FileError(f"{file} names no user: say whose chats these are, as by --user me")
     persona, _ = await memory.participants.find(user_id, agent_id)
     await memory.participants.need_memory(user_id)
     replay = Replay(memory, user_id=user_id, agent_id=agent_id, persona=persona, now=now)

@@ -275,3 +275,11 @@ def test_a_store_is_copied_for_another_embedder(
     assert out.strip().endswith(f"set SOUFFLEUR_PATH={tmp_path / 'new'} to use them")
     monkeypatch.setenv("SOUFFLEUR_PATH", str(tmp_path / "new"))
     assert data(run, "search", "tea", *ME)[0]["content"] == "Ann likes green tea."
+
+
+def test_a_memory_is_forgotten_by_the_beginning_of_its_id(run: Run) -> None:
+    """The id that `list` shows is enough, as for the other commands."""
+    run("remember", "Ann likes green tea.", *ME)
+    id = data(run, "list", *ME)[0]["id"]
+    assert run("forget", id[:8], "--yes", *ME)[0] == 0
+    assert data(run, "list", *ME) == []

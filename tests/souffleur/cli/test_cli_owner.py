@@ -217,6 +217,8 @@ async def test_a_host_can_be_looked_at(run: Run, tmp_path: Path) -> None:
         assert [one["content"] for one in found] == ["Me likes tea."]
         code, out, _ = await asyncio.to_thread(run, "report")
         assert (code, "me" in out) == (0, True)
+        found = await asyncio.to_thread(data, run, "doctor")
+        assert "Nobody judges what is said" in str(found)
         await asyncio.to_thread(data, run, "remember", "Me sails.")
         assert len(await memory.list(user_id="me")) == 2
     assert len(await asyncio.to_thread(data, run, "list")) == 2

@@ -1,12 +1,13 @@
 """Who judges behind a server that no model is configured for."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from souffleur.errors import SettingsError
-from souffleur.server.judge import Models, judged_by, list_models
+from souffleur.server.judge import Models, judged_by, list_models, wait_for_judge
 from souffleur.settings import ServeSettings, Settings, check_settings
 from tests.souffleur.proxy.endpoint import Answer, open_endpoint, refusal
 
@@ -61,6 +62,21 @@ def test_who_asks_for_it_pays(tmp_path: Path) -> None:
     assert (chosen.endpoint_key.get_secret_value(), chosen.model) == ("sk-up", "m")
     with pytest.raises(SettingsError, match="SOUFFLEUR_MODEL: its /models answers 401"):
         judged_by(settings(tmp_path, **asked), Models(error="its /models answers 401"))
+
+
+async def test_a_server_that_starts_before_its_model_waits_for_it(tmp_path: Path) -> None:
+    """It goes on once the upstream answers; where nothing would change, it waits for the end."""
+    stopping = asyncio.Event()
+    async with open_endpoint() as endpoint:
+        endpoint.will(refusal(503), refusal(503), Answer((b'{"data": [{"id": "a"}]}',)))
+        given = settings(tmp_path, upstream_url=endpoint.url)
+        await asyncio.wait_for(wait_for_judge(given, Models(error="no"), stopping, 0.01), 30)
+        assert len(endpoint.sent) == 3
+    waiting = asyncio.ensure_future(wait_for_judge(settings(tmp_path), Models(), stopping))
+    await asyncio.sleep(0.05)
+    assert not waiting.done()
+    stopping.set()
+    await waiting
 
 
 async def test_the_models_are_asked_for_once() -> None:

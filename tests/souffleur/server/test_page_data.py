@@ -133,6 +133,17 @@ async def test_over_the_budget_nothing_more_is_learned_today(tmp_path: Path) -> 
             assert await learning_of(memory, "ida") == expected
 
 
+async def test_answers_that_cannot_be_used_are_told(tmp_path: Path) -> None:
+    """Turns that were set aside are counted, and the page says why nothing was learned."""
+    chosen = Settings(path=tmp_path, embedder="hash:64", tries=1, retry_pause=0.0)
+    async with Souffleur.open(
+        chosen, chat=Scripted(lambda _: "prose"), clock=lambda: NOW
+    ) as memory:
+        memory.observe(user_id="ida", session_id="s1", user="I ski.", assistant="I see.")
+        await memory.flush()
+        assert await learning_of(memory, "ida") == Learning("unusable", None, 1)
+
+
 async def test_questions_in_words(memory: Souffleur) -> None:
     """A merge names what would go and what would come; a contradiction what ends and what stays."""
     ids = await put(memory, *(a_memory(f"Gus {n}.", user_id="gus") for n in range(4)))

@@ -34,7 +34,7 @@ from souffleur.demo.dialogue import StageClock
 from souffleur.errors import InputError, RecordingError
 from souffleur.evals.fixture import scratch
 from souffleur.evals.script import Patterns, occurs
-from souffleur.knowledge.memory import Frozen
+from souffleur.knowledge.memory import Frozen, Source
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.people import Language, check_zone
 from souffleur.knowledge.search.embedder import Embedder
@@ -272,11 +272,13 @@ def _settings(situation: Situation, settings: Settings, folder: object) -> Setti
 
 
 async def _put(memory: Souffleur, situation: Situation) -> None:
+    """Store the memories as entered by the host, so that the run of cues writes theirs."""
     zone, policy = ZoneInfo(situation.timezone), memory.knowledge.policy
     memories = [
         one.stored(_memory_id(situation, one), one.at, zone, policy) for one in situation.memories
     ]
-    await put_memories(memory.knowledge, memories)
+    entered = [one.model_copy(update={"source": Source.SYSTEM}) for one in memories]
+    await put_memories(memory.knowledge, entered)
 
 
 def _memory_id(situation: Situation, known: LifeMemory) -> str:

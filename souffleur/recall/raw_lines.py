@@ -1,8 +1,8 @@
 """Raw lines: earlier turns as they may be whispered, with the turns beside them.
 
 A reply rests on them, so they hold the user's own words: no pasted text, which may give orders; no
-claim of the companion, which may be wrong; nothing near a secret, as "what came after it?" would
-bring the rest of it.
+claim of the companion, which may be wrong; a secret masked, and nothing of the turns after it, as
+"what came after it?" would bring the rest of it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
 
 SHADOW = 2
-"""Number of turns after a secret that are not whispered either."""
+"""Number of turns of the same talk after a secret that are not whispered either."""
 MAX_PAUSE = timedelta(minutes=30)
 """Maximum time between two turns of the same talk."""
 
@@ -39,8 +39,8 @@ async def with_neighbours(
     talk = {_place(turn): turn for turn in (*around, *turns)}
     known = {turn.id for turn in turns}
     near = {one.id: one for turn in turns for one in _beside(turn, talk) if one.id not in known}
-    found = [*hits, *(Found(turn, 0.0, 0.0, 0.0) for turn in near.values())]
-    return [line for hit in found if (line := _line(hit, talk, replies=replies))]
+    beside = [Found(turn, 0.0, 0.0, 0.0) for turn in near.values() if MASK not in turn.words]
+    return [line for hit in [*hits, *beside] if (line := _line(hit, talk, replies=replies))]
 
 
 def own_words(text: str) -> str:
@@ -68,7 +68,7 @@ def _line(hit: Found, talk: dict[Place, Turn], *, replies: bool) -> Found | None
     turn = hit.item
     if not isinstance(turn, Turn):
         return hit
-    if any(MASK in one.words for one in (turn, *_before(turn, talk))):
+    if any(MASK in one.words for one in _before(turn, talk)):
         return None
     said = own_words(turn.assistant)
     words = {"user": own_words(turn.user), "assistant": said if replies else questions_in(said)}
@@ -77,10 +77,10 @@ def _line(hit: Found, talk: dict[Place, Turn], *, replies: bool) -> Found | None
 
 
 def _before(turn: Turn, talk: dict[Place, Turn]) -> Iterable[Turn]:
-    """Return the turns before a turn in whose shadow it stands."""
+    """Return the turns before a turn of the same talk, in whose shadow it stands."""
     agent, session, place = _place(turn)
     earlier = (talk.get((agent, session, place - step)) for step in range(1, SHADOW + 1))
-    return [one for one in earlier if one and place]
+    return [one for one in earlier if one and place and turn.at - one.at < MAX_PAUSE]
 
 
 def _beside(turn: Turn, talk: dict[Place, Turn]) -> Iterable[Turn]:

@@ -120,8 +120,8 @@ async def test_a_pasted_text_is_not_whispered(tmp_path: Path) -> None:
         assert ("a scam?" in block, "Ignore" in block) == (True, False)
 
 
-async def test_nothing_beside_a_secret_is_whispered(tmp_path: Path) -> None:
-    """Neither the turn with it, nor the two after it; the talk before it and later is."""
+async def test_nothing_after_a_secret_is_whispered(tmp_path: Path) -> None:
+    """Neither the secret, nor the two turns after it; what was said before it or later is."""
     lines = (
         "my bank mails me about tulips",
         "the bank password is tulip77fox!",
@@ -138,6 +138,16 @@ async def test_nothing_beside_a_secret_is_whispered(tmp_path: Path) -> None:
             block = await asked(stage, question)
             assert "annk" not in block
             assert "fox" not in block
+        assert "closes at five" in await asked(stage, "what did I say about the bank?")
+
+
+async def test_the_shadow_of_a_secret_ends_with_the_talk(tmp_path: Path) -> None:
+    """What is said the next day in the same session is whispered."""
+    async with staged(tmp_path, by_name()) as stage:
+        await talked(stage, ("the bank password is tulip77fox!", "ok"))
+        stage.clock.at += days(1)
+        await talked(stage, ("the bank closes at five", "ok"))
+        stage.clock.at += days(3)
         assert "closes at five" in await asked(stage, "what did I say about the bank?")
 
 

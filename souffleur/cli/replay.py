@@ -63,12 +63,14 @@ def play(
     as_json: bool = False,
 ) -> None:
     """Replay a dialogue and print each turn; the store is temporary unless `keep` is set."""
-    from souffleur.demo.dialogue import as_recorded, read_dialogue, settings_for
+    from souffleur.demo.dialogue import AS_SAID, as_recorded, read_dialogue, settings_for
 
     dialogue = read_dialogue(file)
     settings = settings_for(dialogue, chosen)
     if chat is not None:
         settings = settings.model_copy(update=as_recorded(chat))
+    elif record:
+        settings = settings.model_copy(update=AS_SAID)
     run_async(_replay(dialogue, settings, chat, record, keep=keep, as_json=as_json))
 
 

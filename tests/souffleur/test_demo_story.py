@@ -244,7 +244,7 @@ def test_a_person_sees_it_in_a_few_screens(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert 90 <= len(lines) <= 130
+    assert 90 <= len(lines) <= 150
     assert max(len(line) for line in lines) <= 100
     for text in ("whispered", "because", "made core", "forgot", "merged", "always", "Next"):
         assert text in done.stdout

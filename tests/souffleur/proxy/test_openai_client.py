@@ -341,7 +341,7 @@ async def test_other_paths_pass(scene: Scene) -> None:
 
 async def until(scene: Scene, who: str, said: list[tuple[str, str]]) -> None:
     """Wait until this was observed, as nobody tells when a client is gone."""
-    for _ in range(500):
+    for _ in range(3000):
         if await scene.said(who) == said:
             return
         await asyncio.sleep(0.01)

@@ -352,7 +352,8 @@ async def _bring(
         if not kept:
             kept = True
             if said := prompter.end(exchange, reply):
-                await asyncio.to_thread(prompter.keep, said)
+                # Shielded: a client that goes now would cancel what has not begun in the thread.
+                await asyncio.shield(asyncio.to_thread(prompter.keep, said))
 
     try:
         async for part in response.aiter_raw():

@@ -85,9 +85,11 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     values = {hit.memory.id: hit.effective for hit in hits}
     values |= {one.id: value for one, value in always.valued(now, finder.knowledge.policy)}
     known = [one for one in allowed(pool) if one.category in LIVED]
-    past = await finder.part(partial(recall_past, finder, settings, asked, read.before, hits))
+    past: list[Found] = []
     if back := looks_back(asked.text, hits):
-        past = [*past, *_of_their_topics(hits, known)]
+        past = await finder.part(partial(recall_past, finder, settings, asked, read.before))
+        past += _of_their_topics(hits, known)
+        past = _unguarded(past, [*always.core, *pool], asked.text, called)
     persona = [one for one in (*always.personas, *always.system) if one.agent_id == asked.agent_id]
     return Candidates(
         core=[*persona, *allowed(always.core)],
@@ -98,7 +100,7 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
         due=allowed(due),
         bearing=find_bearing(asked.text, hits, called),
         found=[hit for hit in hits if hit.relevant],
-        past=_unguarded(past, [*always.core, *pool], asked.text, called),
+        past=past,
         looks_back=back,
     )
 

@@ -89,14 +89,11 @@ async def recall_past(
     settings: Settings,
     asked: Asked,
     before: Sequence[Turn],
-    known: Sequence[Found],
 ) -> list[Found]:
-    """Return episodes, raw turns and memories that are over, if a message looks back.
+    """Return episodes, raw turns and memories that are over, for a message that looks back.
 
-    `before` are the turns that the host still has in its context, `known` the memories found.
+    `before` are the turns that the host still has in its context.
     """
-    if not looks_back(asked.text, known):
-        return []
     past = await recollect(finder, settings.window_rule, asked)
     held = {turn.id for turn in before}
     fresh = [hit for hit in past.found if hit.item.id not in held or past.includes(hit.at)]

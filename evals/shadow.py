@@ -15,7 +15,7 @@ from souffleur.errors import AnswerError
 from souffleur.evals.fixture import scratch, to_op_records
 from souffleur.evals.result import OpRecord
 from souffleur.knowledge.memory import Memory
-from souffleur.knowledge.operation import LedgerEntry, Recorded
+from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.store.backup import restore
 from souffleur.knowledge.store.records import put_memories
 from souffleur.knowledge.turn import Turn, TurnState
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from souffleur.agents.model.chat import Chat
-
-_PAGE = 1000
-"""Number of ledger entries that are read at once."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,7 @@ async def shadow(
     """
     found: list[ShadowTurn] = []
     async with _opened(settings, chat, backup) as copy:
-        ledger = await _ledger(copy, user_id)
+        ledger = await copy.knowledge.journal.entries(user_id)
         judged = await copy.knowledge.journal.turns(state=TurnState.JUDGED, user_id=user_id)
         turns = [turn for turn in judged if turn.messages and not turn.hidden][-last:]
         for turn in turns:
@@ -78,17 +75,12 @@ async def shadow(
 async def _shadowed(
     copy: Souffleur,
     turn: Turn,
-    ledger: Sequence[Recorded],
+    ledger: Sequence[LedgerEntry],
     settings: Settings,
     chat: "Chat | None",
 ) -> ShadowTurn:
-    own = [one for one in ledger if turn.id in one.entry.turn_ids]
-    first = min((one.seq for one in own), default=None)
-    before = [
-        one.entry
-        for one in ledger
-        if (one.seq < first if first is not None else one.entry.at < turn.at)
-    ]
+    own = [one for one in ledger if turn.id in one.turn_ids]
+    before = ledger[: ledger.index(own[0])] if own else [one for one in ledger if one.at < turn.at]
     persona = (await copy.cast()).persona(turn.user_id, turn.agent_id)
     earlier = await copy.knowledge.journal.messages_before(turn, limit=settings.window)
     named = {"user_title": persona.user, "assistant_name": persona.assistant}
@@ -101,7 +93,7 @@ async def _shadowed(
             would = (await monitor.run([turn.clipped()], earlier, dry_run=True)).outcomes
         except AnswerError as unusable:
             error = str(unusable)
-    did = to_op_records([one.entry for one in own])
+    did = to_op_records(own)
     return ShadowTurn(turn, did, to_op_records(would), error)
 
 
@@ -109,15 +101,6 @@ def memories_after(entries: Sequence[LedgerEntry]) -> list[Memory]:
     """Return the memories as these ledger entries, in their order, left them."""
     left = {change.after.id: change.after for entry in entries for change in entry.changes}
     return list(left.values())
-
-
-async def _ledger(memory: Souffleur, user_id: str) -> list[Recorded]:
-    found: list[Recorded] = []
-    while page := await memory.ledger(
-        user_id=user_id, after=found[-1].seq if found else 0, limit=_PAGE
-    ):
-        found += page
-    return found
 
 
 @asynccontextmanager

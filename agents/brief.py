@@ -51,6 +51,12 @@ class Persona:
         return (self.user, self.assistant, *self.former_users, *self.former_assistants)
 
 
+def both_said(turn: Turn, persona: Persona) -> str:
+    """Return the words of user and persona in a turn, on one line."""
+    both = ((persona.user, turn.user), (persona.assistant, turn.assistant))
+    return " / ".join(f"{name}: {single_line(text)}" for name, text in both if text)
+
+
 def persona_of(usual: Persona, person: Person | None, card: PersonaCard | None) -> Persona:
     """Return the names, zone and language: as introduced, or else the usual values.
 

@@ -193,7 +193,7 @@ def _never(day: str) -> bool:
 
 def in_capitals(value: Any) -> Any:
     """Return a word in capitals; `[keep]` and `Keep` both mean KEEP."""
-    return value.strip().strip("[]【】").upper() if isinstance(value, str) else value
+    return value.strip().strip(" []【】").upper() if isinstance(value, str) else value
 
 
 def _or_none_of_it(value: Any) -> Any:

@@ -19,7 +19,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from souffleur.agents.brief import NONE, Persona, clock
+from souffleur.agents.brief import NONE, Persona, both_said, clock
 from souffleur.agents.fields import (
     MAX_REMARK_LENGTH,
     Handle,
@@ -349,8 +349,7 @@ def _lines(hits: Sequence[Found], shown: Shown, persona: Persona) -> Iterator[st
         if item.item.id in known:
             continue
         if isinstance(item.item, Turn):
-            both = ((persona.user, item.item.user), (persona.assistant, item.item.assistant))
-            said = " / ".join(f"{name}: {single_line(text)}" for name, text in both if text)
-            yield f"- [{Scope.TURNS[:-1]}, {item.at.astimezone(persona.zone):%Y-%m-%d}] {said}"
+            day = f"{item.at.astimezone(persona.zone):%Y-%m-%d}"
+            yield f"- [{Scope.TURNS[:-1]}, {day}] {both_said(item.item, persona)}"
         else:
             yield f"- {_line(item.item, persona)}"

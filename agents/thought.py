@@ -4,12 +4,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from souffleur.agents.brief import NONE, Persona
-from souffleur.agents.fields import Handle, Many, Note, Remark, shorten
+from souffleur.agents.brief import NONE, Persona, both_said
+from souffleur.agents.fields import Handle, Many, Note, Remark, in_capitals, shorten
 from souffleur.agents.model.chat import Usage
 from souffleur.knowledge.search.query import Found, Scope
 from souffleur.knowledge.text.plain import single_line
@@ -65,17 +65,13 @@ class Action(StrEnum):
     UNKNOWN = "UNKNOWN"
 
 
-def _capitals(value: Any) -> Any:
-    return value.strip(" []【】").upper() if isinstance(value, str) else value
-
-
 class Step(BaseModel):
     """What a model says in one round, the reason first."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     reason: Remark
-    action: Annotated[Action, BeforeValidator(_capitals)]
+    action: Annotated[Action, BeforeValidator(in_capitals)]
     query: Note = None
     answer: Note = None
     ids: Many[Handle] = []
@@ -84,7 +80,7 @@ class Step(BaseModel):
 class LastStep(Step):
     """What it may say when no search is left."""
 
-    action: Annotated[Literal[Action.ANSWER, Action.UNKNOWN], BeforeValidator(_capitals)]
+    action: Annotated[Literal[Action.ANSWER, Action.UNKNOWN], BeforeValidator(in_capitals)]
 
 
 def fault(step: Step) -> str:
@@ -124,6 +120,5 @@ def _times(hit: Found, now: datetime) -> list[datetime]:
 
 def _words(hit: Found, persona: Persona) -> str:
     if isinstance(hit.item, Turn):
-        both = ((persona.user, hit.item.user), (persona.assistant, hit.item.assistant))
-        return " / ".join(f"{name}: {single_line(text)}" for name, text in both if text)
+        return both_said(hit.item, persona)
     return single_line("; ".join((hit.text, *hit.item.data.get("key_facts", ()))))

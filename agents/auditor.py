@@ -15,7 +15,7 @@ from souffleur.agents.brief import NONE, clock
 from souffleur.agents.fields import Handle, Many, NewWords, Remark, Shown, by_handle, in_capitals
 from souffleur.agents.task import Answered, Brief, Context, Task, ask_task
 from souffleur.knowledge.identity import reading_sphere
-from souffleur.knowledge.memory import NARRATIVE, Category, Memory
+from souffleur.knowledge.memory import NOT_LEARNED, Category, Memory
 from souffleur.knowledge.operation import (
     ActorKind,
     Close,
@@ -108,7 +108,7 @@ def is_due(memories: Sequence[Memory], status: PortraitStatus, now: datetime) ->
 
 def is_read(memory: Memory) -> bool:
     """Return whether an audit reads a memory: no episodes, portraits and definitions."""
-    return memory.category not in {*NARRATIVE, Category.SYSTEM}
+    return memory.category not in NOT_LEARNED
 
 
 def select(memories: Sequence[Memory], since: datetime | None) -> list[Memory]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from souffleur.knowledge.identity import SHARED
-from souffleur.knowledge.memory import NARRATIVE, Category, Kind, Memory
+from souffleur.knowledge.memory import NOT_LEARNED, Kind, Memory
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.store.codecs import fingerprint
 
@@ -14,7 +14,6 @@ MAX_MEMORIES = 100
 MAX_BOUNDARIES = 20
 """Maximum boundaries in one request."""
 
-_NEVER_JUDGED = {*NARRATIVE, Category.SYSTEM}
 _MARK_LENGTH = 8
 
 
@@ -49,7 +48,7 @@ def find_boundary_tasks(memories: Iterable[Memory]) -> list[BoundaryTask]:
     was not judged against. In it, pairs that were judged before may be judged again.
     """
     together: defaultdict[tuple[str, ...], list[tuple[Memory, Memory]]] = defaultdict(list)
-    known = [memory for memory in memories if memory.category not in _NEVER_JUDGED]
+    known = [memory for memory in memories if memory.category not in NOT_LEARNED]
     for boundary in (one for one in known if one.kind is Kind.BOUNDARY):
         for memory in known:
             if memory.user_id == boundary.user_id and _is_unjudged(boundary, memory):

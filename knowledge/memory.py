@@ -66,6 +66,8 @@ class Kind(StrEnum):
 
 NARRATIVE = (Category.EPISODE, Category.PROFILE)
 """Categories written by a model from many turns; the monitor does not see or change them."""
+NOT_LEARNED = frozenset({*NARRATIVE, Category.SYSTEM})
+"""Categories of what is no single memory of the talk: the narrative ones, and definitions."""
 
 PROCEDURAL = frozenset({Kind.SKILL, Kind.WORKFLOW, Kind.EXPERIENCE, Kind.LESSON})
 """Kinds of know-how; they belong to the category `skill` and decay slowest."""

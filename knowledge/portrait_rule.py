@@ -18,12 +18,10 @@ MAX_PORTRAIT_AGE = timedelta(days=30)
 """Age at which a portrait is rewritten if there is a new episode."""
 NEWS_PAUSE = timedelta(days=1)
 """Minimum time between two portraits for news, as people tell big news in pieces."""
-
-
 _CLEARLY = 0.1
 """By how much the share of a superseded memory in a sentence exceeds that of its successor."""
 FORGOTTEN_TEXTS = ("without", "without_names")
-"""The fields of a portrait\'s data with what was forgotten; nobody is shown them."""
+"""The fields of a portrait's data with what was forgotten; nobody is shown them."""
 
 
 class PortraitStatus(Frozen):

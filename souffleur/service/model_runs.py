@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING
 from souffleur.agents.auditor import is_due, is_read
 from souffleur.agents.reviewer import MAX_TOGETHER, review_id
 from souffleur.knowledge import grouping
-from souffleur.knowledge.boundary_pairs import (
-    BoundaryTask,
-    find_boundary_tasks,
-)
-from souffleur.knowledge.memory import NARRATIVE, Category, Due, Memory, MemoryState, Source
+from souffleur.knowledge.boundary_pairs import BoundaryTask, find_boundary_tasks
+from souffleur.knowledge.memory import NOT_LEARNED, Category, Due, Memory, MemoryState, Source
 from souffleur.knowledge.operation import Delete, LedgerEntry, entry_id
 from souffleur.service.run import RunItem, RunOptions, RunResult, item_for, side_by_side
 
@@ -197,8 +194,6 @@ async def run_boundaries(
 MAX_AT_ONCE = 25
 """Maximum memories in a request."""
 
-_WITHOUT_CUES = {*NARRATIVE, Category.SYSTEM}
-
 
 async def run_cues(
     knowledge: "KnowledgeBase", writer: "CueWriter", options: RunOptions
@@ -222,7 +217,7 @@ async def run_cues(
 
 def _lacks_cues(memory: Memory) -> bool:
     """Return whether cues are to be written for a memory; a judge gives its own memories theirs."""
-    written = memory.category in _WITHOUT_CUES or memory.source is Source.BACKGROUND_AI
+    written = memory.category in NOT_LEARNED or memory.source is Source.BACKGROUND_AI
     return not (memory.cues or written)
 
 

@@ -1,11 +1,11 @@
 """KnowledgeMonitor: judges after each turn which memories change, and changes them.
 
 The agent is one task (see `task`). An answer is sent back once if it is unusable, or if its content
-is nearly known, touches what was not shown, was not said, or is too long.
+is nearly known, touches what was not shown (see `second_look`), was not said, or is too long.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
@@ -20,6 +20,8 @@ from souffleur.agents.brief import (
 )
 from souffleur.agents.fields import by_handle
 from souffleur.agents.known import known_around, unseen
+from souffleur.agents.model.chat import Usage
+from souffleur.agents.second_look import look_again
 from souffleur.agents.task import Brief, Context, Task, ask_task
 from souffleur.agents.verdict import (
     MarkedAnswer,
@@ -30,7 +32,6 @@ from souffleur.agents.verdict import (
 )
 from souffleur.knowledge.check import MAX_OPS, MENDABLE, CheckContext, named_ids, refuse
 from souffleur.knowledge.grounding import Grounds
-from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, Speaker
 from souffleur.knowledge.operation import (
     Actor,
@@ -118,7 +119,7 @@ class KnowledgeMonitor:
         spoken = "\n".join(turn.user or turn.assistant for turn in turns)
         brief = await context.brief("monitor", turns[0].user_id, turns[0].agent_id, spoken)
         shown, topics = await known_around(knowledge, turns)
-        exchange = Exchange(turns, earlier, shown, topics, brief)
+        exchange, looks = Exchange(turns, earlier, shown, topics, brief), list[Usage]()
         answered = await ask_task(
             context.judge,
             Task(
@@ -128,9 +129,10 @@ class KnowledgeMonitor:
                 question(exchange),
                 MarkedAnswer if context.refuses_special else MonitorAnswer,
                 fault=lambda answer: unknown_handles(answer, exchange.shown),
-                doubt=lambda answer: _doubt(knowledge, exchange, answer),
+                doubt=lambda answer: _doubt(context, exchange, answer, looks),
             ),
         )
+        answered = replace(answered, usage=sum(looks, answered.usage))
         signed = answered.signed(ActorKind.MONITOR, brief.stamp)
         signed |= {"learned_at": context.learned_at}
         verdict = to_verdict(exchange, answered.value, signed, keep_both=answered.rounds > 1)
@@ -188,15 +190,21 @@ def question(exchange: Exchange) -> str:
     return f"{text}\n\n{render('many_turns', language, turns=len(turns), ops=MAX_OPS)}"
 
 
-async def _doubt(knowledge: KnowledgeBase, exchange: Exchange, answer: MonitorAnswer) -> str:
+async def _doubt(
+    context: Context, exchange: Exchange, answer: MonitorAnswer, looks: list[Usage]
+) -> str:
     """Return the message about ops that touch unseen memories, were not said, or are too long.
 
-    Adds the unseen memories to the memories that are shown.
+    Adds the touched memories to those that are shown, and the cost of finding them to `looks`.
     """
     verdict, shown, brief = to_verdict(exchange, answer), exchange.shown, exchange.brief
-    near = await knowledge.near_duplicates(verdict)
+    near = await context.knowledge.near_duplicates(verdict)
+    noted = [op.content for op in verdict.ops if isinstance(op, Add | Replace)]
+    unshown = await unseen(context.knowledge, verdict)
+    seen = await look_again(context.judge, noted, unshown, brief, verdict.at)
+    looks.append(seen.usage)
     first, ids = len(shown), {memory.id for memory in shown}
-    touched = {one.id: one for one in (*near.values(), *await unseen(knowledge, verdict))}
+    touched = {one.id: one for one in (*near.values(), *seen.touched)}
     shown += [memory for id, memory in touched.items() if id not in ids]
     told = [doubts(near, verdict, shown, brief.language)]
     lines = list_known(shown, exchange.whispered, brief.persona.zone, brief.language).split("\n")

@@ -7,15 +7,17 @@ import pytest
 
 from souffleur.agents.brief import Persona
 from souffleur.agents.known import MOST_SHOWN
-from souffleur.agents.monitor import EARLIER_SHOWN, LONG, KnowledgeMonitor
+from souffleur.agents.monitor import EARLIER_SHOWN, LONG, Judged, KnowledgeMonitor
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.agents.task import Context
-from souffleur.errors import AnswerError
+from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.decay import plan_expiry
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Refusal
 from tests.build import NOW, days, turn, words_of
 from tests.scripted import SKIP, Scripted, add, answer, boost, delete, update
+
+TWENTY, NEW_DOSE = "twenty from now on", "Ann takes 20 mg of Zoloft every morning."
 
 
 def monitor(base: KnowledgeBase, chat: Scripted) -> KnowledgeMonitor:
@@ -306,25 +308,42 @@ async def test_what_was_used_may_also_have_changed(base: KnowledgeBase) -> None:
     ]
 
 
-async def test_what_was_not_shown_is_shown_before_it_becomes_wrong(base: KnowledgeBase) -> None:
-    """An old dose that no word of the exchange found is shown once, and can be replaced."""
+async def ask_about_zoloft(base: KnowledgeBase, *after: Any) -> tuple[Judged, Scripted]:
+    """Judge a new dose whose old one no word of the exchange finds; `after` are later answers."""
     dose = add("Ann takes 10 mg of Zoloft every morning.", "Zoloft", kind="context", topic="health")
     await monitor(base, Scripted([answer(dose)])).run([turn("Zoloft, 10 mg", "ok")])
     for place in range(MOST_SHOWN):
         one = add(f"Ann owns book {place}.", f"book {place}", importance="high")
         await keep_as_told(base, one, f"book {place}")
-    new = "Ann takes 20 mg of Zoloft every morning."
-    twice = [
-        answer(add(new, "twenty from now on", kind="context", topic="health")),
-        answer(update(f"m{MOST_SHOWN + 1}", new, "twenty from now on")),
-    ]
-    chat = Scripted(twice)
+    chat = Scripted([answer(add(NEW_DOSE, TWENTY, kind="context", topic="health")), *after])
     earlier = turn("about my Zoloft", "yes?", turn_id="e", at=NOW + days(9)).said()
-    asked = turn("twenty from now on", turn_id="n", at=NOW + days(9))
-    await monitor(base, chat).run([asked], earlier)
-    assert "Zoloft every" not in chat.requests[0].messages[1].content
-    assert f"m{MOST_SHOWN + 1} [context" in chat.requests[1].messages[-1].content
-    assert {one for one in await contents(base) if "Zoloft" in one} == {new}
+    asked = turn(TWENTY, turn_id="n", at=NOW + days(9))
+    return await monitor(base, chat).run([asked], earlier), chat
+
+
+async def test_what_a_new_sentence_touches_is_put_to_the_judge(base: KnowledgeBase) -> None:
+    """An old dose that no word found is asked about in short, and then replaced by the judge."""
+    look = {"reason": "another dose", "touched": ["m1"]}
+    replaced = answer(update(f"m{MOST_SHOWN + 1}", NEW_DOSE, TWENTY))
+    done, chat = await ask_about_zoloft(base, look, replaced)
+    first, short, again = chat.requests
+    assert "Zoloft every" not in first.messages[1].content
+    assert "m1 [context" in short.messages[1].content
+    assert f"m{MOST_SHOWN + 1} [context" in again.messages[-1].content
+    assert {one for one in await contents(base) if "Zoloft" in one} == {NEW_DOSE}
+    assert done.outcomes[0].cost["calls"] == 3
+
+
+@pytest.mark.parametrize(
+    "given", [[{"reason": "both", "touched": []}], ["so-so"] * 2, [EndpointError("down")]]
+)
+async def test_a_second_look_that_finds_nothing_leaves_the_verdict(
+    base: KnowledgeBase, given: list[Any]
+) -> None:
+    """Where none is touched, or no usable answer comes, what was judged first is done."""
+    await ask_about_zoloft(base, *given)
+    told = {one for one in await contents(base) if "Zoloft" in one}
+    assert told == {"Ann takes 10 mg of Zoloft every morning.", NEW_DOSE}
 
 
 async def keep_as_told(base: KnowledgeBase, one: dict[str, Any], words: str) -> None:

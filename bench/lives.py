@@ -7,9 +7,12 @@ A life is written by somebody who knows nothing of the system. Its turns are pla
 runtime at their times; before each of its messages the store is backed up and a recall is made. The
 answers, `blocks.json`, have what each message needs and what would be wrong: a person or a model
 marks them, without knowing whose they are. `--again` restores the backups, so that another way to
-recall is measured on the same memories without asking the model. Both say how much of the stable
-part of a block is the same as in the block before, from its first letter on: a provider's cache
-spares as much of it.
+recall is measured on the same memories without asking the model. With `--system langmem` another
+memory system takes the same turns, and brings the results of its search.
+
+It also says how much of the stable part of a block is the same as in the block before, from its
+first letter on: a provider's cache spares as much of it. When a life is played, these are the
+blocks of its turns, too, as a talk asks for them.
 """
 
 import asyncio
@@ -27,14 +30,25 @@ from pydantic import Field
 from rich.console import Console
 from typer import Argument, Option
 
+from bench.answering import Meter
 from bench.hand_written import read_yaml
+from bench.systems import SystemInputs
+from bench.systems.contestant import Batch, make_contestant
 from souffleur.api import Souffleur
-from souffleur.demo.dialogue import StageClock
+from souffleur.demo.dialogue import (
+    AssistantPart,
+    Dialogue,
+    Exchange,
+    SessionPart,
+    StageClock,
+    UserPart,
+)
 from souffleur.evals.fixture import scratch
 from souffleur.knowledge.memory import Frozen
 from souffleur.knowledge.store.backup import restore
-from souffleur.parts import make_place
+from souffleur.parts import make_endpoint, make_place, settings_embedder
 from souffleur.prompts import Language, render
+from souffleur.recall.rendering import estimate_tokens
 from souffleur.service.jobs import RUNS
 from souffleur.service.run import RunOptions
 from souffleur.settings import Settings, load_settings
@@ -46,6 +60,8 @@ QUESTION = timedelta(days=1)
 """The time from the last turn to the questions about the past."""
 NIGHT = timedelta(hours=4)
 """The hour of the day at which runs are made."""
+RESULTS = 20
+"""Maximum memories that the search of another system brings."""
 
 
 class LifeTurn(Frozen):
@@ -139,6 +155,8 @@ class Performance:
     def __init__(self, life: WrittenLife, memory: Souffleur, clock: StageClock, out: Path) -> None:
         self.life, self.memory, self.clock, self.out = life, memory, clock, out
         self.blocks: list[Block] = []
+        self.recalled: list[str] = []
+        """The blocks of turns, messages and questions, in order of time."""
         self.runs: list[dict[str, Any]] = []
         self._talks = _talks(life.turns)
 
@@ -153,11 +171,12 @@ class Performance:
         else:
             await self.memory.backup(self.out / f"{moment.number:03d}.backup")
             self.blocks.append(await recalled(self.memory, moment))
+            self.recalled.append(self.blocks[-1].block)
 
     async def _say(self, turn: LifeTurn) -> None:
         session, place = next(self._talks)
         said: Any = {"user_id": USER, "session_id": session}
-        await self.memory.recall(**said, text=turn.user)
+        self.recalled.append((await self.memory.recall(**said, text=turn.user)).text)
         self.memory.observe(
             **said, user=turn.user, assistant=turn.companion, turn_id=f"{session}-{place}"
         )
@@ -181,18 +200,22 @@ def _talks(turns: Sequence[LifeTurn]) -> Iterator[tuple[str, int]]:
 
 async def recalled(memory: Souffleur, moment: Moment) -> Block:
     """Return what a message or question brings."""
+    assert isinstance(moment.what, LifeMessage | LifeQuestion)
+    session = f"asked-{moment.number}"
+    brought = await memory.recall(user_id=USER, session_id=session, text=moment.what.text)
+    return _block(moment, brought.tokens, brought.text, brought.error)
+
+
+def _block(moment: Moment, tokens: int, text: str, error: str = "") -> Block:
     asked = moment.what
     assert isinstance(asked, LifeMessage | LifeQuestion)
+    kind: Literal["message", "question"] = "message"
     if isinstance(asked, LifeQuestion):
         asked = LifeMessage(at=moment.at, text=asked.text, needed=(asked.answer,))
-        kind: Literal["message", "question"] = "question"
-    else:
-        kind = "message"
-    session = f"asked-{moment.number}"
-    brought = await memory.recall(user_id=USER, session_id=session, text=asked.text)
+        kind = "question"
     return Block(
         *(moment.number, kind, moment.at.isoformat(), asked.text, asked.needed, asked.wrong),
-        *(brought.tokens, brought.text, brought.error),
+        *(tokens, text, error),
     )
 
 
@@ -204,6 +227,7 @@ def lives(
     ] = False,
     runs: Annotated[bool, Option("--runs", help="Make all runs once a week.")] = False,
     embedder: Annotated[str, Option(help="hash:512, fastembed:MODEL …")] = "hash:512",
+    system: Annotated[str, Option(help="Another system instead: mem0 or langmem.")] = "",
 ) -> None:
     """Play a year of a life, and keep what each of its messages brings."""
     life = read_yaml(path, WrittenLife)
@@ -213,18 +237,21 @@ def lives(
     named: dict[str, Any] = {"user_title": life.person, "assistant_name": life.companion}
     named |= {"timezone": life.timezone, "embedder": embedder}
     settings = load_settings(**named)
-    work = _again(life, settings, out) if again else _play(life, settings, out, runs=runs)
-    blocks = asyncio.run(work)
+    if system:
+        work = _play_other(system, life, settings)
+    else:
+        work = _again(life, settings, out) if again else _play(life, settings, out, runs=runs)
+    blocks, texts = asyncio.run(work)
     name = "blocks-again.json" if again else "blocks.json"
     _write(out / name, [asdict(one) for one in blocks])
-    size, same = median(one.tokens for one in blocks), share_of_beginnings(blocks)
+    size, same = median(one.tokens for one in blocks), share_of_beginnings(texts)
     Console().print(f"{len(blocks)} blocks, median {size:.0f} tokens: {out / name}")
     Console().print(f"{same:.0%} of the stable part is as in the block before")
 
 
-def share_of_beginnings(blocks: Sequence[Block]) -> float:
+def share_of_beginnings(texts: Sequence[str]) -> float:
     """Return which share of the stable parts begins like the block before, from 0 to 1."""
-    stable = [stable_part(one.block) for one in blocks]
+    stable = list(map(stable_part, texts))
     same = [_same_letters(*pair) for pair in pairwise(stable)]
     return sum(same) / (sum(map(len, stable[1:])) or 1)
 
@@ -244,7 +271,11 @@ def stable_part(block: str) -> str:
     return block[: min((at for head in heads if (at := block.find(head)) >= 0), default=len(block))]
 
 
-async def _play(life: WrittenLife, settings: Settings, out: Path, *, runs: bool) -> list[Block]:
+Brought = tuple[list[Block], list[str]]
+"""The blocks of messages and questions; the texts of all blocks, in order of time."""
+
+
+async def _play(life: WrittenLife, settings: Settings, out: Path, *, runs: bool) -> Brought:
     each = moments(life, runs=runs)
     clock = StageClock(each[0].at)
     with scratch() as folder:
@@ -258,14 +289,51 @@ async def _play(life: WrittenLife, settings: Settings, out: Path, *, runs: bool)
             told = [one.model_dump(mode="json") for one in ledger]
     for name, what in (("memories", held), ("ledger", told), ("runs", show.runs)):
         _write(out / f"{name}.json", what)
-    return show.blocks
+    return show.blocks, show.recalled
+
+
+async def _play_other(name: str, life: WrittenLife, settings: Settings) -> Brought:
+    """Let another system take each turn by itself, and bring what its search finds."""
+    endpoint, blocks = make_endpoint(settings), list[Block]()
+    meter, dialogue = Meter(endpoint), to_dialogue(life)
+    inputs = SystemInputs(dialogue, settings, meter, settings_embedder(settings))
+    contestant = make_contestant(name, inputs, dialogue, RESULTS)
+    exchanges = (Batch(part.id, (one,)) for part in dialogue.sessions for one in part.turns)
+    await contestant.open()
+    try:
+        for moment in moments(life, runs=False):
+            if isinstance(moment.what, LifeTurn):
+                await contestant.write(next(exchanges))
+            elif moment.what is not None:
+                text = await contestant.bring(moment.what.text, moment.at)
+                blocks.append(_block(moment, estimate_tokens(text), text))
+    finally:
+        await contestant.close()
+        await endpoint.aclose()
+    Console().print(meter.cost, *contestant.troubles, sep="\n")
+    return blocks, [one.block for one in blocks]
+
+
+def to_dialogue(life: WrittenLife) -> Dialogue:
+    """Return the turns of a life as a dialogue: a session for each talk."""
+    zone, sessions = ZoneInfo(life.timezone), dict[str, list[Exchange]]()
+    for (session, _), turn in zip(_talks(life.turns), life.turns, strict=True):
+        at = turn.at.replace(tzinfo=zone)
+        said = Exchange(at=at, user=turn.user, assistant=turn.companion)
+        sessions.setdefault(session, []).append(said)
+    return Dialogue(
+        user=UserPart(id=USER, title=life.person),
+        assistant=AssistantPart(name=life.companion),
+        timezone=life.timezone,
+        sessions=tuple(SessionPart(id=id, turns=tuple(told)) for id, told in sessions.items()),
+    )
 
 
 def _write(file: Path, data: object) -> None:
     file.write_text(json.dumps(data, ensure_ascii=False, indent=1), encoding="utf-8")
 
 
-async def _again(life: WrittenLife, settings: Settings, out: Path) -> list[Block]:
+async def _again(life: WrittenLife, settings: Settings, out: Path) -> Brought:
     """Recall for each message over the memories of its time."""
     blocks = []
     for moment in moments(life, runs=False):
@@ -277,4 +345,4 @@ async def _again(life: WrittenLife, settings: Settings, out: Path) -> list[Block
             clock = StageClock(moment.at.astimezone(UTC))
             async with Souffleur.open(there.model_copy(update={"judge": False}), clock=clock) as m:
                 blocks.append(await recalled(m, moment))
-    return blocks
+    return blocks, [one.block for one in blocks]

@@ -268,6 +268,21 @@ def test_that_nothing_can_be_learned_is_said(page: Page, scene: Scene) -> None:
     page.until(lambda: page.see("#trouble").text == "")
 
 
+def test_what_is_hidden_in_doubt_is_told(page: Page, scene: Scene) -> None:
+    """Who forgets a memory reads that others, which may say the same, are hidden as well."""
+    secret = scene.tokens.make(Role.USER, "pia", now=NOW)
+    nuts = scene.call(scene.memory.remember("Pia is allergic to peanuts.", user_id="pia"))
+    scene.call(scene.memory.remember("Pia sells peanut butter.", user_id="pia"))
+    scene.is_down = True
+    page.show(secret, f"memory/{nuts[0].changes[0].after.id}")
+    page.press(".buttons button", "Forget")
+    page.see(".notice", "Some that may say the same are hidden, too")
+    page.see(".life li", "Some that may say the same are hidden, too")
+    page.press(".notice button", "Undo")
+    page.until(lambda: "may say the same" not in page.text)
+    scene.is_down = False
+
+
 def test_why_the_page_cannot_begin_stays_on_it(page: Page, scene: Scene) -> None:
     """It is the content of the page, not a notice that goes and leaves nothing."""
     page.show(scene.secrets["ann"], "portrait")

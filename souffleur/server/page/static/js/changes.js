@@ -7,12 +7,15 @@ import { t } from "./words.js";
 export const ours = new Set();
 export const changed = () => dispatchEvent(new Event("changed"));
 
+// Whether records are hidden only because they may say the same as what was forgotten: no model has answered yet.
+export const inDoubt = (entry) => entry.details.resting?.doubtful?.length > 0;
+
 async function make(work, told) {
   try {
     const entry = await work();
     ours.add(entry.id);
     if (entry.refused) notice(refusal(entry));
-    else notice(t(told), [t("undo"), () => undo(entry.id)]);
+    else notice(inDoubt(entry) ? `${t(told)} ${t("forgotten.more")}` : t(told), [t("undo"), () => undo(entry.id)]);
     changed();
     return !entry.refused;
   } catch (error) {

@@ -1,6 +1,6 @@
 // A memory: its words, its evidence and its history.
 import { get } from "../api.js";
-import { confirm, erase, forget, pin, restore, undo, write } from "../changes.js";
+import { confirm, erase, forget, inDoubt, pin, restore, undo, write } from "../changes.js";
 import { button, h, twice } from "../dom.js";
 import { complain, refusal } from "../notice.js";
 import { ago, date, has, minute, number, t } from "../words.js";
@@ -52,6 +52,7 @@ function step(entry, id) {
     entry.quote && h("blockquote", { dir: "auto" }, entry.quote),
     reworded && h("p", { class: "soft", dir: "auto" }, h("del", {}, before)),
     entry.refused && h("p", { class: "soft" }, t("refused"), " ", refusal(entry)),
+    free && inDoubt(entry) && h("p", { class: "soft" }, t("forgotten.more")),
     free && button(t("undo"), () => undo(entry.id), { class: "quiet" }));
 }
 

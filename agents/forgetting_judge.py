@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from souffleur.agents.fields import Handle, Remark
 from souffleur.agents.model.chat import on_behalf_of
 from souffleur.agents.task import Context, Task, ask_task, rules_for
-from souffleur.errors import AnswerError, EndpointError, RecordingError
+from souffleur.errors import AnswerError, EndpointError, RecordingError, is_outage
 from souffleur.knowledge.forgetting.request import Doubt
 from souffleur.knowledge.text.plain import clip, single_line
 from souffleur.prompts import render, spoken_in, written_in
@@ -21,7 +21,9 @@ LINES_PER_CALL = 30
 MAX_LINE = 300
 """Maximum characters of a line that the model sees."""
 SECONDS = 30.0
-"""Maximum seconds that a forgetting waits for the answer; without it, all lines stay hidden."""
+"""Maximum seconds that a forgetting waits for the answer; then all lines stay hidden, and the queue
+asks again."""
+_STAY_HIDDEN = "{} lines that may tell of something forgotten stay hidden: {}"
 
 
 class JudgedLine(BaseModel):
@@ -62,12 +64,24 @@ class ForgettingJudge:
                     return await self._ask_all(doubt)
         except (EndpointError, AnswerError, RecordingError, TimeoutError) as error:
             name = type(error).__name__
-            bound.warning(
-                "{} lines that may tell of something forgotten stay hidden: {}",
-                len(doubt.lines),
-                name,
-            )
+            bound.warning(_STAY_HIDDEN, len(doubt.lines), name)
             return None
+
+    async def judge_later(self, doubt: Doubt) -> Sequence[bool] | None:
+        """Return the same for a doubt that got no answer: now an unusable answer settles it.
+
+        Then each line counts as telling, so it stays hidden. Raises EndpointError for an outage.
+        """
+        if not (await self._context.knowledge.choices.find(doubt.user_id)).memory:
+            return None
+        try:
+            return await self._ask_all(doubt)
+        except (EndpointError, AnswerError, RecordingError) as error:
+            if is_outage(error):
+                raise
+            bound = logger.bind(user=doubt.user_id)
+            bound.warning(_STAY_HIDDEN, len(doubt.lines), type(error).__name__)
+            return [True] * len(doubt.lines)
 
     async def _ask_all(self, doubt: Doubt) -> list[bool]:
         starts = range(0, len(doubt.lines), LINES_PER_CALL)

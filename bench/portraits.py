@@ -28,6 +28,7 @@ from bench.command import Record, Recorded, ToJson, open_source, source_settings
 from bench.hand_written import USER, WrittenMemory, read_yaml
 from souffleur.agents.auditor import Auditor
 from souffleur.agents.brief import Persona
+from souffleur.agents.forgetting_judge import ForgettingJudge
 from souffleur.agents.model.chat import Chat, Form, Reply, Request
 from souffleur.agents.portrait_writer import ProfileWriter
 from souffleur.agents.structured_chat import StructuredChat
@@ -179,6 +180,7 @@ async def write_portraits(life: Life, chat: Chat, form: Form) -> list[Written]:
                 ConversationSummarizer(context),
                 ProfileWriter(context),
                 Auditor(context),
+                ForgettingJudge(context).judge_later,
                 pause=0,
                 clock=stage,
             )

@@ -201,22 +201,28 @@ class KnowledgeBase:
             async with self.alone(verdict.user_id):
                 entries = await self.writer.apply(verdict, turns)
             if self.judge_told and any(map(doubts_of, entries)):
-                entries = await self._spare(verdict, entries, self.judge_told)
+                entries = await self._spare(entries, self.judge_told, verdict.at)
             work.note(done=[one.op for one in entries if not one.refused and not one.waits])
             work.note(refused=[one.refused for one in entries if one.refused])
         return entries
 
+    async def settle_doubts(self, user_id: str, judge: JudgeDoubt, *, now: datetime) -> None:
+        """Ask again about records that are hidden in doubt. Raises the errors of `judge`."""
+        for entry in await self.current.journal.entries(user_id, in_doubt=True):
+            await self._spare([entry], judge, now)
+
     async def _spare(
-        self, verdict: Verdict, entries: LedgerEntries, judge: JudgeDoubt
+        self, entries: LedgerEntries, judge: JudgeDoubt, now: datetime
     ) -> LedgerEntries:
         """Show hidden records again if a model says that they do not repeat forgotten content."""
+        first = entries[0]
         lines = [line for entry in entries for line in doubts_of(entry)]
         found = await self.journal.get_turns([line.id for line in lines if not line.text])
         said = {turn.id: turn.masked(self.withheld).words for turn in found}
         asked = {line: line.text or said.get(line.id, "") for line in lines}
         doubt = Doubt(
-            verdict.user_id,
-            verdict.agent_id,
+            first.user_id,
+            first.agent_id,
             tuple(entry.changes[0].after.content for entry in entries if doubts_of(entry)),
             tuple(dict.fromkeys(asked.values())),
         )
@@ -225,11 +231,12 @@ class KnowledgeBase:
             return entries
         told = dict(zip(doubt.lines, answer, strict=True))
         by, done = Actor(who=ActorKind.MONITOR), []
-        async with self.alone(verdict.user_id):
+        async with self.alone(first.user_id):
             for entry in entries:
+                entry = await self.journal.entry(entry.id)  # it may have been undone meanwhile
                 if doubts := doubts_of(entry):
                     tells = [told[asked[line]] for line in doubts]
-                    entry = await self.writer.spare(entry, tells, by=by, now=verdict.at)
+                    entry = await self.writer.spare(entry, tells, by=by, now=now)
                 done.append(entry)
         return done
 

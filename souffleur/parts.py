@@ -177,7 +177,7 @@ def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock:
     context = Context(
         judge, knowledge, usual(settings), refuses_special=refuses_special, clock=clock
     )
-    auditor = Auditor(context)
+    auditor, forgetting_judge = Auditor(context), ForgettingJudge(context)
     return Agents(
         KnowledgeMonitor(context),
         Summaries(
@@ -185,6 +185,7 @@ def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock:
             ConversationSummarizer(context),
             ProfileWriter(context),
             auditor,
+            forgetting_judge.judge_later,
             pause=settings.retry_pause,
             clock=clock,
         ),
@@ -193,7 +194,7 @@ def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock:
         auditor,
         CueWriter(context),
         BoundaryLinker(context),
-        ForgettingJudge(context),
+        forgetting_judge,
         Thinker(context),
     )
 

@@ -5,6 +5,7 @@ for equality share one index: the list `labels`, with an element like "kind:fact
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from souffleur.knowledge.store.engine.collection import IndexType, Is, OneOf, Payload
 
@@ -87,12 +88,15 @@ def lookup_fields(record: Mapping[str, object]) -> Payload:
     """Return the additional fields by which a record is looked up.
 
     These fields are `labels`, the flag `gone` (the words are hidden or expired), and the `state`
-    of a ledger entry.
+    of a ledger entry: `waits` for consent, or `doubt` if it hides records that nobody has judged.
 
     >>> lookup_fields({"type": "turn", "session_id": "s", "hidden": True, "expunged": False})
     {'labels': ['session_id:s'], 'gone': True}
     >>> lookup_fields({"type": "entry", "turn_ids": ["t"], "memory_ids": [], "waits": True})
     {'labels': ['turn_ids:t', 'unchanged'], 'state': 'waits'}
+    >>> doubtful = {"resting": {"doubtful": [{"id": "m", "text": "a"}]}}
+    >>> lookup_fields({"type": "entry", "memory_ids": ["m"], "details": doubtful})
+    {'labels': ['memory_ids:m'], 'state': 'doubt'}
     >>> lookup_fields({"type": "session", "session_id": "s"})
     {}
     """
@@ -106,8 +110,14 @@ def lookup_fields(record: Mapping[str, object]) -> Payload:
         fields["gone"] = bool(record.get("hidden") or record["expunged"])
     if type in {"entry", "draft"}:
         fields["labels"] += () if record.get("memory_ids") else (UNCHANGED,)
-        fields["state"] = "waits" if record.get("waits") else ""
+        fields["state"] = "waits" if record.get("waits") else "doubt" if _in_doubt(record) else ""
     return fields
+
+
+def _in_doubt(entry: Mapping[str, Any]) -> bool:
+    """Return whether an entry in force hides doubtful lines, see `forgetting.request.doubts_of`."""
+    resting = (entry.get("details") or {}).get("resting") or {}
+    return bool(resting.get("doubtful")) and not (entry.get("refused") or entry.get("undone_by"))
 
 
 def _values(value: object) -> Iterable[object]:

@@ -332,13 +332,19 @@ class Journal:
         turn_id: str | None = None,
         turn_ids: Sequence[str] | None = None,
         waits: bool = False,
+        in_doubt: bool = False,
     ) -> list[LedgerEntry]:
-        """Return ledger entries, oldest first; with `waits`, only entries that wait for consent."""
+        """Return ledger entries, oldest first.
+
+        With `waits`, only entries that wait for consent; with `in_doubt`, only forgettings that
+        hide records of which no model has said whether they repeat what was forgotten.
+        """
         must: list[Condition] = [Is("type", "entry"), *user_conditions(user_id)]
         must += [has("memory_ids", memory_id)] if memory_id else []
         must += [has("turn_ids", turn_id)] if turn_id else []
         must += [has_any("turn_ids", turn_ids)] if turn_ids is not None else []
         must += [Is("state", "waits")] if waits else []
+        must += [Is("state", "doubt")] if in_doubt else []
         found = await read_all(self.collection, Filter(tuple(must)))
         return read_each(sorted(found, key=seq_of), to_entry)
 

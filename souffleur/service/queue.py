@@ -179,6 +179,8 @@ class Queue:
         await self._read_on()
         for user_id in await self._sessions.users_waiting():
             self.wake(user_id)
+        for forgetting in await self._journal.entries(in_doubt=True):
+            self.wake(forgetting.user_id)
         self.wake_stalled()  # their turns may have been judged before the store failed
 
     def hurry(self) -> None:

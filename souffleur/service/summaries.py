@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from souffleur.agents.auditor import Auditor
     from souffleur.agents.portrait_writer import ProfileWriter
     from souffleur.agents.summarizer import ConversationSummarizer
+    from souffleur.knowledge.forgetting.request import JudgeDoubt
     from souffleur.knowledge.knowledge_base import KnowledgeBase
 
 MAX_SUMMARY_PAUSE = 3600.0
@@ -64,23 +65,29 @@ class Summaries:
         summarizer: "ConversationSummarizer",
         profile_writer: "ProfileWriter",
         auditor: "Auditor",
+        judge_doubt: "JudgeDoubt",
         *,
         pause: float,
         clock: Callable[[], datetime],
     ) -> None:
-        """`pause` is the time before another attempt in seconds; it doubles with each failure."""
+        """`judge_doubt` says which records that a forgetting hid in doubt are to stay hidden.
+
+        `pause` is the time before another attempt in seconds; it doubles with each failure."""
         self._knowledge = knowledge
         self._summarizer = summarizer
         self._profile_writer = profile_writer
         self._auditor = auditor
+        self._judge_doubt = judge_doubt
         self._pause = pause
         self._clock = clock
 
     async def run(self, user_id: str) -> float | None:
         """Write the due episodes and portraits; return the seconds until the next retry, or `None`.
 
-        Raises the error if an endpoint or the store fails: then all of them wait.
+        First asks about records that a forgetting hides and that no model has judged yet. Raises
+        the error if an endpoint or the store fails: then all of them wait.
         """
+        await self._knowledge.settle_doubts(user_id, self._judge_doubt, now=self._clock())
         waiting = await self._knowledge.current.sessions.waiting_segments(user_id)
         pauses = [await self._summarise(segment) for segment in waiting]
         pauses += [await self._write_due(one) for one in await self.due(user_id)]

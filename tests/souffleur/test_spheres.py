@@ -266,7 +266,7 @@ async def test_a_turn_reads_what_portraits_are_due_from_once(stage: Stage) -> No
     knowledge = stage.memory.knowledge
     counted = Counted(knowledge.memories)
     watched = KnowledgeBase(counted, knowledge.journal, knowledge.embedder, knowledge.policy)
-    unused: Any = (None, None, None)
+    unused: Any = (None, None, None, None)
     await Summaries(watched, *unused, pause=1.0, clock=stage.memory.clock).run("ann")
     episodes = await knowledge.list("ann", category=Category.EPISODE)
     portraits = await knowledge.portraits("ann", None)

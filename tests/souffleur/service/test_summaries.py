@@ -1,8 +1,8 @@
 """Episodes and portraits behind the talk: when they are written, and what comes of failure."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import pytest
 
 from souffleur.agents.model.chat import Reply, Request
 from souffleur.api import Souffleur
-from souffleur.errors import NotFoundError, SettingsError
+from souffleur.errors import EndpointError, NotFoundError, SettingsError
 from souffleur.knowledge.memory import Category, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind
 from souffleur.knowledge.policy import COMPANION
@@ -34,10 +34,11 @@ from tests.scripted import (
     by_name,
     delete,
     episode,
+    judged_told,
     portrait,
     update,
 )
-from tests.stage import staged
+from tests.stage import Stage, staged
 from tests.stores import open_empty
 
 ME: dict[str, Any] = {"user_id": "ann", "session_id": "s1"}
@@ -635,3 +636,59 @@ async def test_what_was_replaced_leaves_the_portrait_at_once(tmp_path: Path) -> 
         assert (await stage.knowledge.portrait("ann")).content.startswith("Ann lives in Bonn.")
         asked = stage.asked("portrait")[-1].messages[1].content
         assert "Ann lives in Ulm" not in asked
+
+
+@asynccontextmanager
+async def forgotten_in_doubt(folder: Path, answers: list[Answer]) -> AsyncIterator[Stage]:
+    """Ann forgot her allergy, and her shop, which may tell of it, is hidden as well."""
+    script = by_name(forgotten=lambda request: answers.pop(0) if answers else judged_told(request))
+    async with staged(folder, script, kept=True) as stage:
+        nuts, _ = [
+            (await stage.memory.remember(line, user_id="ann"))[0].changes[0].after.id
+            for line in ("Ann is allergic to peanuts.", "Ann sells peanut butter.")
+        ]
+        await stage.memory.forget(nuts, user_id="ann")
+        assert await stage.memory.list(user_id="ann") == []
+        yield stage
+
+
+async def test_what_is_hidden_in_doubt_is_asked_about_again(tmp_path: Path) -> None:
+    """Once a model that was away answers anybody, it says what comes back; no trouble is left."""
+    away = EndpointError("no connection", outage=True)
+    async with forgotten_in_doubt(tmp_path, [away]) as stage:
+        assert "no connection" in stage.memory.error
+        stage.memory.parts.endpoints.let_try()  # the pause is over
+        stage.memory.observe(user_id="ben", session_id="s1", user="hi", assistant="hello")
+        for _ in range(1000):
+            if back := await stage.memory.list(user_id="ann"):
+                break
+            await asyncio.sleep(0.01)
+        assert [one.content for one in back] == ["Ann sells peanut butter."]
+        assert stage.memory.error == ""
+        asked = len(stage.asked("forgotten"))
+        await stage.memory.flush()
+        assert len(stage.asked("forgotten")) == asked
+
+
+async def test_a_doubt_outlives_the_process(tmp_path: Path) -> None:
+    """What a model was never asked about is asked about after the next start."""
+    away = EndpointError("no connection", outage=True)
+    async with forgotten_in_doubt(tmp_path, [away] * 9):
+        pass
+    async with staged(tmp_path, by_name(), kept=True) as stage:
+        await stage.memory.flush()
+        (back,) = await stage.memory.list(user_id="ann")
+        assert back.content == "Ann sells peanut butter."
+
+
+async def test_a_second_unusable_answer_settles_a_doubt(tmp_path: Path) -> None:
+    """What may tell of it then stays hidden until the forgetting is undone; nobody asks again."""
+    async with forgotten_in_doubt(tmp_path, ["no idea"] * 4) as stage:
+        await stage.memory.flush()
+        await stage.say("hi")
+        assert len(stage.asked("forgotten")) == 4  # twice, each with one repair
+        assert await stage.memory.list(user_id="ann") == []
+        entries = await stage.knowledge.journal.entries("ann")
+        (entry,) = [one for one in entries if one.op == "FORGET"]
+        await stage.memory.undo(entry.id, user_id="ann")
+        assert len(await stage.memory.list(user_id="ann")) == 2

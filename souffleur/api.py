@@ -1,6 +1,7 @@
 """Souffleur: the public interface. `recall` before the reply, `observe` after it."""
 
 import asyncio
+import logging
 import uuid
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import suppress
@@ -56,7 +57,7 @@ from souffleur.recall.thinking import think_over
 from souffleur.service.health import Health
 from souffleur.service.intake import Receipt, Said, Whisper, stored_id
 from souffleur.service.service import Service
-from souffleur.settings import Settings, change_settings, load_settings
+from souffleur.settings import NO_MODEL, Settings, change_settings, load_settings
 from souffleur.telemetry.log_lines import describe, trace_bug
 from souffleur.times import NOW_TAKEN, Clock, Moment, TimeSource, from_clock, read_moment
 
@@ -127,13 +128,17 @@ class Souffleur:
         """Open the store and resume waiting turns; `await` it, or use it with `async with`.
 
         `overrides` are settings by name; `chat` and `embedder` replace the configured ones. The
-        environment is read only without `settings`. Raises SettingsError, StoreBusyError if another
-        process uses the path, StoreMismatchError if another embedder made the data.
+        environment is read only without `settings`. Logs a warning if nobody will judge what is
+        said, unless `judge=False`. Raises SettingsError, StoreBusyError if another process uses the
+        path, StoreMismatchError if another embedder made the data.
         """
         given: dict[str, object] = {**overrides}
         if isinstance(embedder, str):
             given["embedder"], embedder = embedder, None
         chosen = change_settings(settings, **given) if settings else load_settings(**given)
+        if chosen.judge and not (chat or chosen.has_model):  # the host's log: ours is silent
+            told = "nothing that is said will be remembered, as %s (judge=False hides this)"
+            logging.getLogger("souffleur").warning(told, NO_MODEL)
         return Opening(chosen, chat, from_clock(clock) if clock else TimeSource(), embedder)
 
     async def recall(

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from souffleur import BlockingSouffleur
+from souffleur import BlockingSouffleur, Settings, Souffleur
 from souffleur.errors import StoreBusyError
-from tests.scripted import SKIP, add, answer
+from tests.scripted import SKIP, Scripted, add, answer
 from tests.stub import Stub, say
 
 TEA = json.dumps(answer(add("Ann likes green tea.", "I like green tea")))
@@ -135,3 +135,15 @@ async def run_cell(source: str, names: dict[str, Any]) -> Any:
 def compiled(source: str, mode: str) -> CodeType:
     found: CodeType = compile(source, "cell", mode, flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     return found
+
+
+def test_who_opens_it_without_a_model_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """Once, and which settings to set; not who has a model, gives a chat, or wants no judge."""
+    Souffleur.open(Settings())
+    (told,) = [one.getMessage() for one in caplog.records]
+    assert told.startswith("nothing that is said will be remembered, as no model is configured")
+    assert "SOUFFLEUR_BASE_URL" in told
+    for given in ({"chat": Scripted(SKIP)}, {"judge": False}, {"base_url": "http://localhost:1/v1"}):
+        Souffleur.open(Settings(), **given)
+    Souffleur.open()  # the environment has the address of one
+    assert len(caplog.records) == 1

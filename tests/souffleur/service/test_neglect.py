@@ -30,7 +30,7 @@ async def test_it_is_told_at_opening(tmp_path: Path, caplog: pytest.LogCaptureFi
     """Once it was due for two days, by each opening until a run was there, or a host knows."""
 
     async def opened(now: datetime, **fields: Any) -> Souffleur:
-        chosen = Settings(**where(tmp_path), embedder="hash:64", **fields)
+        chosen = Settings(**where(tmp_path), embedder="hash:64", judge=False, **fields)
         return await Souffleur.open(chosen, clock=lambda: now)
 
     def warnings() -> list[str]:

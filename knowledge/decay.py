@@ -86,7 +86,10 @@ def falls_below_at(memory: Memory, below: float, policy: Policy) -> datetime | N
 
 
 def due(memory: Memory, policy: Policy) -> tuple[datetime, Due] | None:
-    """Return the next thing that must happen to a memory, and when; `None` for no such thing."""
+    """Return the next thing that must happen to a memory, and when; `None` for no such thing.
+
+    Nothing is due before the memory was learned: a plan of an imported chat may long be over.
+    """
     rule = policy.rule(memory.category)
     if memory.state is MemoryState.ARCHIVED and rule.archive_below and rule.forget_below:
         gone = falls_below_at(memory, rule.forget_below, policy)
@@ -97,7 +100,7 @@ def due(memory: Memory, policy: Policy) -> tuple[datetime, Due] | None:
     if not never_fades(memory, policy):
         if memory.expires_at is None:  # a memory that expires cannot become core
             candidates.append((_promotion(memory, policy), Due.PROMOTION))
-        if rule.at_most_days is not None:
+        if rule.at_most_days is not None and memory.expires_at is None:
             candidates.append((_later(memory.created_at, rule.at_most_days), Due.FORGET))
         if rule.review_below is not None:
             candidates.append((falls_below_at(memory, rule.review_below, policy), Due.REVIEW))
@@ -105,7 +108,7 @@ def due(memory: Memory, policy: Policy) -> tuple[datetime, Due] | None:
             candidates.append((falls_below_at(memory, rule.archive_below, policy), Due.ARCHIVE))
         elif rule.forget_below is not None:
             candidates.append((falls_below_at(memory, rule.forget_below, policy), Due.FORGET))
-    known = [(when, what) for when, what in candidates if when is not None]
+    known = [(max(when, memory.anchor_at), what) for when, what in candidates if when is not None]
     return min(known, default=None)
 
 

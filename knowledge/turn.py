@@ -55,6 +55,8 @@ class Turn(Frozen):
     """The position in its session, from 1; 0 means unknown."""
     at: Instant
     """The time when it was said."""
+    arrived_at: Instant | None = None
+    """When it arrived, if it was said at another time, as in an imported chat."""
     user: Text = ""
     """The words of the user."""
     assistant: Text = ""
@@ -89,6 +91,11 @@ class Turn(Frozen):
     def messages(self) -> int:
         """The number of messages: one or two."""
         return bool(self.user) + bool(self.assistant)
+
+    @property
+    def waits_since(self) -> Instant:
+        """The time from which on it could be judged."""
+        return self.arrived_at or self.at
 
     @property
     def words(self) -> str:

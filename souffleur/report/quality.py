@@ -21,7 +21,7 @@ from souffleur.knowledge.knowledge_base import NEAR_DUPLICATE, KnowledgeBase
 from souffleur.knowledge.memory import NARRATIVE, Memory, MemoryState
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.portrait_rule import PortraitStatus
-from souffleur.knowledge.session import SegmentState
+from souffleur.knowledge.session import Segment, SegmentState
 from souffleur.knowledge.store.codecs import to_memory, to_segment, to_turn
 from souffleur.knowledge.store.engine.collection import (
     Collection,
@@ -211,10 +211,11 @@ class MemoryCounters:
             self.due_by_day[left // DAY] += 1
 
     def _add_age(self, memory: Memory, one: MemoryRef) -> None:
-        if self._now - memory.updated_at > STALE_AFTER and one.value < STALE_BELOW:
+        unchanged = self._now - max(memory.updated_at, memory.anchor_at)  # imported: since then
+        if unchanged > STALE_AFTER and one.value < STALE_BELOW:
             self.stale.append(one)
         unread = memory.recalls == 0 and memory.category not in NARRATIVE
-        if unread and self._now - memory.created_at > UNREAD_AFTER:
+        if unread and self._now - memory.anchor_at > UNREAD_AFTER:
             self.never_recalled.append(one)
 
     def duplicates(self) -> tuple[Pair, ...]:
@@ -244,7 +245,10 @@ class JournalCounters:
         self.users: set[str] = set()
         self.turns: Counter[str] = Counter()
         self.segments: Counter[str] = Counter()
-        self.waiting: list[datetime] = []
+        self._arrived: dict[str, datetime] = {}
+        """When turns arrived that were said at another time, by their ids."""
+        self._turns_waiting: list[datetime] = []
+        self._segments_waiting: list[Segment] = []
         self.failures: list[Failure] = []
         self.verdicts: Counter[str] = Counter()
         self.refusals: Counter[str] = Counter()
@@ -265,8 +269,10 @@ class JournalCounters:
         turn = to_turn(point)
         self.users.add(turn.user_id)
         self.turns[turn.state] += 1
+        if turn.arrived_at:
+            self._arrived[turn.id] = turn.arrived_at
         if turn.state is TurnState.PENDING:
-            self.waiting.append(turn.at)
+            self._turns_waiting.append(turn.waits_since)
         elif turn.state is TurnState.FAILED:
             failure = Failure("turn", turn.id, turn.user_id, turn.at, turn.tries, turn.error)
             self.failures.append(failure)
@@ -279,7 +285,7 @@ class JournalCounters:
         one = to_segment(point)
         self.segments[one.state] += 1
         if one.state is SegmentState.WAITING:
-            self.waiting.append(one.at)
+            self._segments_waiting.append(one)
             if one.tries:
                 failure = Failure("segment", one.id, one.user_id, one.at, one.tries, one.error)
                 self.failures.append(failure)
@@ -309,6 +315,12 @@ class JournalCounters:
 
     def _noted(self, user_id: str, at: datetime, cost: Payload) -> _Noted:
         return _Noted(user_id, at.astimezone(self._zone).date(), cost)
+
+    @property
+    def waiting_since(self) -> datetime | None:
+        """Since when the oldest turn or segment waits; one that was imported, since its import."""
+        segments = (self._arrived.get(one.turn_ids[-1], one.at) for one in self._segments_waiting)
+        return min((*self._turns_waiting, *segments), default=None)
 
     def cost(self) -> Cost:
         """Return the total cost; a verdict counts once, even if it judged several turns."""
@@ -399,7 +411,7 @@ class Quality:
     segments: Counts
     """The number of segments by state."""
     waiting_since: datetime | None
-    """The time of the oldest waiting turn or segment."""
+    """Since when the oldest turn or segment waits."""
     failures: tuple[Failure, ...]
     """Turns set aside, failed segments, portraits and runs, and unreadable records."""
     runs: tuple[RunRecord, ...]
@@ -469,7 +481,7 @@ async def measure(
         contradictions=memories.contradictions(),
         turns=_sorted(journal.turns),
         segments=_sorted(journal.segments),
-        waiting_since=min(journal.waiting, default=None),
+        waiting_since=journal.waiting_since,
         failures=tuple(sorted(failures, key=lambda one: (one.what, one.user_id, one.id))),
         runs=runs[:RUNS_SHOWN],
         verdicts=_sorted(journal.verdicts),

@@ -46,7 +46,7 @@ class Health:
     waiting: int
     """Number of turns that wait to be judged."""
     waiting_since: datetime | None
-    """When the oldest waiting turn was said."""
+    """Since when the oldest waiting turn waits."""
     set_aside: int
     """Number of turns for which the model gave no usable answer; `retry` judges them again."""
     judged_at: datetime | None

@@ -233,6 +233,7 @@ def turn_of(
         agent_id=agent_id,
         session_id=session_id,
         at=at,
+        arrived_at=now if at != now else None,
         user=user,
         assistant=assistant,
         injected=injected,

@@ -247,7 +247,7 @@ class Service:
             embedder_error=embedding.trouble if embedding else "",
             store_error=self._knowledge.trouble or late,
             waiting=await journal.count_turns(TurnState.PENDING),
-            waiting_since=waiting[0].at if waiting else None,
+            waiting_since=waiting[0].waits_since if waiting else None,
             set_aside=await journal.count_turns(TurnState.FAILED),
             judged_at=latest.at if latest else None,
             budget_error=self._parts.budget.summary if self._parts.budget else "",

@@ -143,7 +143,11 @@ def test_who_opens_it_without_a_model_is_told(caplog: pytest.LogCaptureFixture) 
     (told,) = [one.getMessage() for one in caplog.records]
     assert told.startswith("nothing that is said will be remembered, as no model is configured")
     assert "SOUFFLEUR_BASE_URL" in told
-    for given in ({"chat": Scripted(SKIP)}, {"judge": False}, {"base_url": "http://localhost:1/v1"}):
+    for given in (
+        {"chat": Scripted(SKIP)},
+        {"judge": False},
+        {"base_url": "http://localhost:1/v1"},
+    ):
         Souffleur.open(Settings(), **given)
     Souffleur.open()  # the environment has the address of one
     assert len(caplog.records) == 1

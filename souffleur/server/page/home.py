@@ -261,7 +261,7 @@ class Figures:
     turns: dict[str, int]
     """The number of turns by state."""
     waiting_since: datetime | None
-    """When the oldest waiting turn was said."""
+    """Since when the oldest waiting turn waits."""
     calls: int
     """The number of model calls so far."""
     tokens: int

@@ -8,15 +8,19 @@ from typing import Any
 
 import pytest
 
+from souffleur.agents.model.chat import Request
 from souffleur.api import Souffleur
 from souffleur.knowledge.memory import Kind
 from souffleur.knowledge.operation import ActorKind, Add
 from souffleur.knowledge.store.runs import run_log
+from souffleur.report.report import Status, health
 from souffleur.service.rule_runs import NEGLECTED_AFTER, find_neglect
 from souffleur.settings import Settings
 from tests.build import NOW, days, open_base, verdict
 from tests.command import Run, on_disk
 from tests.place import in_folder, where
+from tests.scripted import SKIP, Answer, add, answer, by_name, episode, portrait
+from tests.stage import staged
 from tests.stores import empty_base
 
 PLAN = Add(reason="r", quote="", content="Exam.", kind=Kind.TODO, expires_at=NOW + days(1))
@@ -93,3 +97,30 @@ def test_the_doctor_says_it(run: Run, tmp_path: Path) -> None:
     assert "schedule=True" in run("doctor")[1]
     assert run("run", "decay")[0] == 0
     assert "schedule=True" not in run("doctor")[1]
+
+
+async def test_what_was_said_long_ago_is_not_neglected(tmp_path: Path) -> None:
+    """An old chat that is imported today waits, fades and expires from today on; nobody warns."""
+
+    def judge(request: Request) -> Answer:
+        exam = add("Ann has an exam tomorrow.", "exam tomorrow", kind="todo", until="2024-10-09")
+        return answer(exam) if "exam tomorrow" in request.messages[-1].content else SKIP
+
+    talk = episode("Ann talked about tea.")
+    calm = portrait("Ann drinks tea.", "She has a cat.", "She draws.")
+    async with staged(tmp_path, by_name(monitor=judge, episode=talk, portrait=calm)) as stage:
+        long_ago, memory = stage.clock.at - days(452), stage.memory
+        for line in ("tea?", "sencha! And an exam tomorrow"):
+            memory.observe(user_id="ann", session_id="s1", user=line, assistant="ok", at=long_ago)
+        assert health(await memory.report()) == (Status.OK, [])
+        assert (await memory.health()).waiting_since == stage.clock.at
+        await stage.end()
+        (told,) = await stage.episodes()
+        assert told.due_at == told.expires_at == stage.clock.at + days(14)
+        report = await memory.report()
+        assert health(report) == (Status.OK, [])
+        assert report.never_recalled == report.stale == ()
+        now, base = stage.clock.at, stage.knowledge
+        assert await find_neglect(base, memory.settings, now, has_model=True) is None
+        (over,) = (await memory.run("decay")).items
+        assert over.memory.content == "Ann has an exam tomorrow."

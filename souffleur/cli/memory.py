@@ -5,15 +5,15 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from souffleur.errors import NotFoundError, SettingsError, StoreBusyError
+from souffleur.errors import NotFoundError, SettingsError, StoreBusyError, to_install
 from souffleur.report.phrases import MEMORIES, count
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from souffleur.api import Opening, Souffleur
     from souffleur.client import AsyncClient
@@ -53,7 +53,8 @@ def with_memory(work: Callable[["Memory"], Coroutine[Any, Any, T]]) -> T:
         async with find_owner() as owner:
             if owner:
                 return await work(owner)
-        return await _with_store(work)
+        with _telling_of_the_door():
+            return await _with_store(work)
 
     return run_async(found())
 
@@ -69,10 +70,21 @@ def with_model(work: Callable[["Memory"], Coroutine[Any, Any, T]]) -> T:
         async with find_owner() as owner:
             if owner:
                 return await work(owner)
-        async with open_memory(need_model(load_settings())) as memory:
-            return await work(memory)
+        with _telling_of_the_door():
+            async with open_memory(need_model(load_settings())) as memory:
+                return await work(memory)
 
     return run_async(found())
+
+
+@contextmanager
+def _telling_of_the_door() -> "Iterator[None]":
+    """Say how commands reach a program that has the store, if it did not let this one in."""
+    try:
+        yield
+    except StoreBusyError as error:
+        door = "A program lets commands in while it runs if it has the extra `serve`"
+        raise StoreBusyError(f"{error} {door}: {to_install('serve')}.") from None
 
 
 def with_store(work: Callable[["Souffleur"], Coroutine[Any, Any, T]]) -> T:

@@ -97,10 +97,17 @@ def test_chats_are_taken_and_judged(
 
 
 async def test_a_store_in_use_is_saved_by_its_owner(run: Run, tmp_path: Path) -> None:
-    """The command names the owner and the method; the method saves while it is open."""
+    """The command names the owner and the method; the method saves while it is open.
+
+    To read it beside a program that let no command in, it says what to install there.
+    """
     base = await open_base(tmp_path / "store", dimension=64)
     done = await asyncio.to_thread(process, "store", "backup", str(tmp_path / "b.zip"))
+    listed = await asyncio.to_thread(process, "list")
     await base.close()
+    assert listed.returncode == 4
+    assert "lets commands in while it runs if it has the extra `serve`" in listed.stderr
+    assert "pip install '.[serve]'" in listed.stderr
     assert done.returncode == 4
     assert "in use by process" in done.stderr
     assert done.stderr.endswith("UTC: stop it first, or call memory.backup in it\n")

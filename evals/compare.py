@@ -91,7 +91,7 @@ def _new_faults(a: ScriptResult, b: ScriptResult) -> Iterator[str]:
     before = Counter((place, nature) for place, nature, _ in _faults(a))
     for place, nature, words in _faults(b):
         if not before[place, nature]:
-            yield f"{b.name} {place}: {nature}: {words}"
+            yield f"{b.name} {place}: {nature.label}: {words}"
         before[place, nature] -= 1 if before[place, nature] else 0
 
 

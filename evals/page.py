@@ -157,7 +157,7 @@ def faults(one: ScriptResult) -> Iterator[str]:
         judged = step.judged
         for done, mark in marked(step):
             if mark.standing is OpStatus.WRONG:
-                yield f"{done.op}: {mark.nature or 'wrong'}"
+                yield f"{done.op}: {mark.nature.label or 'wrong'}"
         yield from (f"{label.split()[0]} missed" for label in judged.missed)
         yield from ("detail lost" for _ in judged.lost)
         yield from ("wrong kind" for _ in judged.misnamed)

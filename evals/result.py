@@ -78,6 +78,16 @@ class ErrorType(StrEnum):
     """Supported, new and worth keeping: the script may need a `may`."""
     OTHER = "other"
 
+    @property
+    def label(self) -> str:
+        """The words for a reader. That a fact is invented is only what another model says of it.
+
+        >>> ErrorType.INVENTED.label, ErrorType.NOISE.label
+        ('not supported, says the marking model', 'noise')
+        """
+        unsupported = "not supported, says the marking model"
+        return unsupported if self is ErrorType.INVENTED else self.value
+
 
 class Mark(Frozen):
     """The mark of an op."""

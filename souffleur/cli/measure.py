@@ -279,7 +279,7 @@ def _faults(step: "Step") -> list[str]:
 
     judged = step.judged
     lines = [
-        f"[red]{done.op} wrong[/] {escape(mark.nature)}: {escape(done.words)}"
+        f"[red]{done.op} wrong[/] {escape(mark.nature.label)}: {escape(done.words)}"
         for done, mark in zip(step.ops, judged.marks, strict=True)
         if mark.standing is OpStatus.WRONG
     ]

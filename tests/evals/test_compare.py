@@ -82,7 +82,7 @@ def test_one_wrong_delete_or_invented_fact_is_a_regression(nature: ErrorType) ->
     good = run(script("a"), script("b"))
     bad = run(script("a"), script("b", faults=(wrong(nature),)))
     (regression,) = compare(good, bad).regressions
-    assert regression == f"b s1.1: {nature}: Lin lives on Mars."
+    assert regression == f"b s1.1: {nature.label}: Lin lives on Mars."
     assert compare(bad, bad).regressions == []
     reworded = run(script("a"), script("b", faults=(wrong(nature, words="Lin is on Mars."),)))
     assert compare(bad, reworded).regressions == []

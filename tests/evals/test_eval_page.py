@@ -235,7 +235,7 @@ def test_faults_are_counted_by_kind() -> None:
     """The most frequent first, drawn as bars of which the longest takes the whole width."""
     failed = ScriptResult(name="stale", failure="stale")
     counts = count_faults(run(scripts=(played(), played(), failed)))
-    assert next(iter(counts.items())) == ("ADD: invented", 2)
+    assert next(iter(counts.items())) == ("ADD: not supported, says the marking model", 2)
     assert counts["failed"] == 1
     drawn = html(run(scripts=(played(), played(), failed)))
     assert drawn.count('<rect width="100.0%"') == 5

@@ -242,6 +242,18 @@ def test_generated_tables_are_current(page: str) -> None:
     assert text == reference_pages.current(page), "run `make docs`"
 
 
+@pytest.mark.parametrize(
+    "page",
+    ["README.md", "docs/front-ends.md", "docs/running.md", "docs/measure.md", "bench/README.md"],
+)
+def test_what_a_turn_costs_is_one_number(page: str) -> None:
+    """Each page that says what a turn costs has the tokens of evals/baseline.json."""
+    kept = json.loads((ROOT / "evals" / "baseline.json").read_text())["runs"][0]["metrics"]
+    into, out = (kept[f"tokens {way} per turn"]["value"] for way in ("in", "out"))
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert re.search(rf"{into:,.0f}(?: tokens in)? and {out:.0f}\b", text)
+
+
 @pytest.mark.parametrize("page", ["docs/measure.md"])
 def test_figures_are_those_of_the_kept_result(page: str) -> None:
     """Precision, recall, errors and cost are those of evals/baseline.json, rounded."""

@@ -15,7 +15,7 @@ from souffleur.cli.console import STANDARD_OUTPUT, plain, progress
 from souffleur.cli.memory import find_owner, need_no_owner, stop_on_signal
 from souffleur.cli.options import ME, User, Yes, flag, of_agent, of_user
 from souffleur.errors import StoreBusyError
-from souffleur.report.phrases import MEMORIES, count
+from souffleur.report.phrases import MEMORIES, count, size
 
 if TYPE_CHECKING:
     from souffleur.cli.memory import Memory
@@ -240,9 +240,9 @@ def _print_synced(whose: str, synced: "Synced") -> None:
 
 def _written(done: str, made: "BackupManifest | Exported", file: Path) -> Result:
     """Return a written file, its size, and the number of its records."""
-    size = file.stat().st_size
-    said = f"{done} to {file}, {size / 1e6:,.1f} MB: {format_counts(made.counts)}"
-    return Result({"file": str(file), "bytes": size, **plain(made)}, lambda: print(said))
+    length = file.stat().st_size
+    said = f"{done} to {file}, {size(length)}: {format_counts(made.counts)}"
+    return Result({"file": str(file), "bytes": length, **plain(made)}, lambda: print(said))
 
 
 def _print_imported(done: "Imported") -> None:

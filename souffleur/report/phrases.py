@@ -15,6 +15,15 @@ def count(number: int, one: str, several: str = "") -> str:
     return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
+def size(length: int) -> str:
+    """Return a number of bytes in words.
+
+    >>> size(34_200), size(2_560_000)
+    ('35 kB', '2.6 MB')
+    """
+    return f"{length / 1e6:,.1f} MB" if length >= 1e6 else f"{-(-length // 1000)} kB"
+
+
 def duration(length: timedelta) -> str:
     """Return a duration in words.
 

@@ -184,7 +184,7 @@ class Attempts:
         await self._journal.mark(turns, tries=tries, error=text, state=state)
         first = turns[0]
         bound = logger.bind(user=first.user_id, session=first.session_id, turn=first.turn_id)
-        then = "set aside" if last else "will be tried again"
+        then = "set aside (see `souffleur list --failed`)" if last else "will be tried again"
         bound.bind(tries=tries).warning("turn not judged, {}: {}", then, describe(error))
         trace_bug(bound, error)
         return None if last else self._retries.wait(tries)

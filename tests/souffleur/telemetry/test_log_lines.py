@@ -116,7 +116,7 @@ async def test_who_asks_for_all_sees_all(tmp_path: Path) -> None:
         logger.remove(sink)
         logger.disable("souffleur")
     assert [line.split("|")[0] for line in kept if "green tea" in line] == ["TRACE"]
-    assert any("set aside: ValueError in " in line for line in kept)
+    assert any("`souffleur list --failed`): ValueError in " in line for line in kept)
 
 
 async def test_a_recall_that_lacks_something_says_whose(tmp_path: Path, lines: list[Any]) -> None:

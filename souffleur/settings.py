@@ -30,8 +30,8 @@ ENV_PREFIX = "SOUFFLEUR_"
 _TEST_PREFIX = f"{ENV_PREFIX}TEST_"
 
 NO_MODEL = (
-    "no model is configured: set SOUFFLEUR_BASE_URL (any OpenAI-compatible endpoint), or "
-    "SOUFFLEUR_MODEL and OPENAI_API_KEY for OpenAI's own"
+    "no model is configured: set SOUFFLEUR_BASE_URL (any OpenAI-compatible endpoint); for OpenAI's "
+    "own, both OPENAI_API_KEY and SOUFFLEUR_MODEL"
 )
 
 _COMMAND_VARIABLES = frozenset({"SOUFFLEUR_USER"})

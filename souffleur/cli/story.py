@@ -100,7 +100,7 @@ class StoryPrinter:
         style = _STYLES.get(one.effect, "dim")
         label, text, why = words.labels[one.effect], one.text, one.why
         if not text:
-            self._line(label, f"{words.because} {why}", style, "dim")
+            self._line(label, why, style, "dim")
             return
         self._line(label, text, style)
         for was in one.was:

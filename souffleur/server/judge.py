@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 
 import httpx2
 
@@ -44,7 +45,9 @@ async def list_models(serve: ServeSettings) -> Models:
         async with httpx2.AsyncClient(transport=transport, timeout=MODELS_TIMEOUT) as client:
             response = await client.get(f"{api_base(url)}/models", headers=headers)
         if response.is_error:
-            return Models(error=f"its /models answers {response.status_code}")
+            missing = response.status_code == HTTPStatus.NOT_FOUND
+            hint = ": its address usually ends in /v1" if missing else ""
+            return Models(error=f"its /models answers {response.status_code}{hint}")
         return Models(tuple(str(one["id"]) for one in response.json()["data"]))
     except httpx2.HTTPError as error:
         return Models(error=f"it does not answer: {type(error).__name__}")

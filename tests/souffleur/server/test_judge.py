@@ -88,6 +88,9 @@ async def test_the_models_are_asked_for_once() -> None:
         assert endpoint.last.line == "GET /v1/models HTTP/1.1"
         endpoint.will(refusal(401))
         assert (await list_models(there)).error == "its /models answers 401"
+        endpoint.will(refusal(404))
+        told = "its /models answers 404: its address usually ends in /v1"
+        assert (await list_models(there)).error == told
         endpoint.will(Answer((b"[1]",)))
         assert (await list_models(there)).error == "its /models is no list of models"
     gone = await list_models(ServeSettings(upstream_url="http://127.0.0.1:9/v1"))

@@ -260,7 +260,7 @@ class Gauges:
             return Gauge(f"souffleur_{name}", text, labels, registry=registry)
 
         self._waiting = of("turns_waiting", "Turns that wait to be judged")
-        self._waited = of("oldest_waiting_turn_seconds", "Age of the oldest turn that waits")
+        self._waited = of("oldest_waiting_turn_seconds", "How long the oldest turn has waited")
         self._set_aside = of("turns_set_aside", "Turns whose judging failed for good")
         self._memories = of("memories", "Active memories by kind", "kind")
         self._up = of("up", "Whether a part works: judging, embedding, store", "part")
@@ -296,7 +296,7 @@ class Gauges:
             *(knowledge.memories.count(Filter((active, has("kind", str(one))))) for one in Kind),
         )
         self._waiting.set(waiting)
-        self._waited.set(max(0.0, (now - oldest[0].at).total_seconds()) if oldest else 0.0)
+        self._waited.set(max(0.0, (now - oldest[0].waits_since).total_seconds()) if oldest else 0.0)
         self._set_aside.set(failed)
         for kind, number in zip(Kind, counts, strict=True):
             self._memories.labels(str(kind)).set(number)

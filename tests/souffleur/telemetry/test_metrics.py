@@ -84,10 +84,14 @@ async def test_nobody_is_named(tmp_path: Path) -> None:
 
 
 async def test_what_waits_is_told(tmp_path: Path) -> None:
-    """While the endpoint fails, the queue has a length and an age, and judging is down."""
+    """While the endpoint fails, the queue has a length and an age, and judging is down.
+
+    Its age is that of the wait: what is imported was said long before.
+    """
     down = EndpointError("it is down", status=503)
     async with staged(tmp_path, lambda _: down, metrics=True, tries=1) as stage:
-        stage.memory.observe(user_id="ann", user="Hello", assistant="Hi")
+        long_ago = stage.clock.at - timedelta(days=400)
+        stage.memory.observe(user_id="ann", user="Hello", assistant="Hi", at=long_ago)
         await stage.memory.flush(1.0)
         stage.clock.at += timedelta(seconds=90)
         text = await metrics_text(stage.memory)

@@ -272,7 +272,7 @@ import sys
 from pathlib import Path
 from souffleur import BlockingSouffleur, Settings
 
-memory = BlockingSouffleur.open(Settings(path=Path(sys.argv[1]), embedder="hash:64"))
+memory = BlockingSouffleur.open(Settings(path=Path(sys.argv[1]), embedder="hash:64", judge=False))
 assert memory.observe(user_id="ann", user="hi", assistant="ho").durable
 """
 
@@ -289,7 +289,7 @@ def hold(memory, held, done):
         held.set()
         done.wait()
 
-with BlockingSouffleur.open(Settings(path=Path(sys.argv[1]), embedder="hash:64")) as memory:
+with BlockingSouffleur.open(Settings(path=Path(sys.argv[1]), embedder="hash:64", judge=False)) as memory:
     held, done = Event(), Event()
     Thread(target=hold, args=(memory, held, done), daemon=True).start()
     held.wait()

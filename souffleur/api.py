@@ -150,12 +150,14 @@ class Souffleur:
         agent_id: str = "default",
         at: Moment | None = None,
         incognito: bool = False,
+        rewound: Sequence[str] = (),
     ) -> Recall:
         """Return what to remember for the reply to `text`. Never raises: see `Recall.error`.
 
         `text` is as `user` in `observe`. Personas share what is known of a user, except those with
-        `knows="own"` (see `introduce_persona`). With `incognito`, in the call or in the user's
-        preferences, nothing is looked up.
+        `knows="own"` (see `introduce_persona`). `rewound` are ids of turns that this message takes
+        the place of, as in `observe`: nothing that rests on them alone is whispered. With
+        `incognito`, in the call or in the user's preferences, nothing is looked up.
         """
         if incognito:
             return Recall()
@@ -168,7 +170,7 @@ class Souffleur:
                     return Recall()
                 shown = wanted.show_references
                 shows = self.settings.show_references if shown is None else shown
-                return await self._recall(user_id, session_id, text, agent_id, at, shows)
+                return await self._recall(user_id, session_id, text, agent_id, at, shows, rewound)
         except TimeoutError:
             late = f"nothing was recalled within {within:g} s (SOUFFLEUR_RECALL_TIMEOUT)"
             logger.bind(user=user_id, session=session_id).warning("{}", late)
@@ -185,6 +187,7 @@ class Souffleur:
         agent_id: str,
         at: Moment | None,
         shows: bool,
+        rewound: Sequence[str],
     ) -> Recall:
         named = {"user": user_id, "session": session_id, "persona": agent_id}
         watched = self.parts.watch("recall", **named, asked=lambda: str(text))
@@ -193,6 +196,10 @@ class Souffleur:
                 asked, odd = await self.participants.ask(
                     user_id, session_id, read_content(text), agent_id, at, cached=True
                 )
+                back = [rewound] if isinstance(rewound, str) else rewound
+                names = (stored_id(one, self.settings.redacted) for one in back)
+                ids = (turn_point_id(user_id, agent_id, session_id, one) for one in names)
+                asked = replace(asked, unsaid=frozenset(ids))
                 cache, count = self.knowledge.cache, estimate_tokens
                 whisper = await whisper_for(
                     cache, self.settings, asked, count, with_references=shows

@@ -99,7 +99,8 @@ def checked(given: dict[str, Any], optional: Sequence[str] = ("agent_id",)) -> d
 
 def of_recall(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of `recall`, with the text of its message."""
-    return checked({**given, "text": words(given["text"], "text")})
+    back = plain_ids(given["rewound"])
+    return checked({**given, "text": words(given["text"], "text"), "rewound": back})
 
 
 def of_observe(given: dict[str, Any]) -> dict[str, Any]:
@@ -107,10 +108,14 @@ def of_observe(given: dict[str, Any]) -> dict[str, Any]:
     whisper = given["whisper"]
     ids = getattr(whisper, "judgeable_ids", whisper)
     said = {name: words(given[name], name) for name in ("user", "assistant")}
-    rewound = given["rewound"]
-    back = [rewound] if isinstance(rewound, str) else list(rewound)
     whispered = None if ids is None else list(ids)
+    back = plain_ids(given["rewound"])
     return checked({**given, **said, "whisper": whispered, "rewound": back})
+
+
+def plain_ids(ids: str | Sequence[str]) -> list[str]:
+    """Return a list of ids, of which a single one may be given alone."""
+    return [ids] if isinstance(ids, str) else list(ids)
 
 
 def with_turn_id(given: dict[str, Any]) -> dict[str, Any]:

@@ -216,6 +216,7 @@ class Prompter:
             session_id=turn.session_id,
             agent_id=turn.agent_id,
             text=turn.user or turn.so_far,  # the words of another speaker
+            rewound=(turn.turn_id, *turn.rewound),  # it may be said anew, in other words
         )
 
     async def _notes(self, turn: OpenTurn, whisper: Recall) -> Notes:

@@ -10,7 +10,9 @@ from loguru import logger
 from souffleur.agents.brief import Persona
 from souffleur.errors import EmbedderError
 from souffleur.knowledge.identity import COMMON
+from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.search.query import Found, Query
+from souffleur.knowledge.turn import Turn
 from souffleur.telemetry.log_lines import describe, trace_bug
 
 if TYPE_CHECKING:
@@ -32,14 +34,25 @@ class Asked:
     agent_id: str = "default"
     sphere: str = COMMON
     """The sphere that the persona may read."""
+    unsaid: frozenset[str] = frozenset()
+    """The ids of the turns that count as not said any more."""
 
 
 class Finder:
     """Searches the store; after the embedder was late or failed, searches by words alone."""
 
-    def __init__(self, knowledge: "KnowledgeBase", within: float | None = None) -> None:
-        """`within`: maximum seconds for the embedder; `None` means no limit."""
+    def __init__(
+        self,
+        knowledge: "KnowledgeBase",
+        within: float | None = None,
+        unsaid: frozenset[str] = frozenset(),
+    ) -> None:
+        """`within`: maximum seconds for the embedder; `None` means no limit.
+
+        No part of the recall has the `unsaid` turns, or a memory that rests on them alone.
+        """
         self.knowledge = knowledge
+        self._unsaid = unsaid
         self.errors: list[str] = []
         """The errors so far, each once."""
         self._within = within
@@ -70,10 +83,12 @@ class Finder:
         The coroutine is made here, so that a cancelled recall leaves no coroutine unawaited.
         """
         try:
-            return await ask()
+            found = await ask()
         except Exception as error:  # noqa: BLE001  a reply must not fail because a recall fails
             self.note(error)
             return []
+        unsaid = self._unsaid
+        return [one for one in found if not rests_on(one, unsaid)] if unsaid else found
 
     def note(self, error: Exception) -> None:
         """Note and log an error, once."""
@@ -82,3 +97,12 @@ class Finder:
             self.errors.append(told)
             logger.warning("recall is incomplete: {}", told)
             trace_bug(logger, error)
+
+
+def rests_on(one: object, turn_ids: frozenset[str]) -> bool:
+    """Return whether a record is one of these turns, or a memory that rests on them alone."""
+    item = one.item if isinstance(one, Found) else one
+    if isinstance(item, Turn):
+        return item.id in turn_ids
+    sources = {said.turn_id for said in item.evidence} if isinstance(item, Memory) else set[str]()
+    return bool(sources) and sources <= turn_ids

@@ -45,7 +45,7 @@ async def whisper_for(
     with_references: bool = False,
 ) -> Recall:
     """Return the block for the reply to a message; `Recall.error` says why it may be incomplete."""
-    finder = Finder(knowledge, settings.recall_timeout * EMBEDDER_SHARE)
+    finder = Finder(knowledge, settings.recall_timeout * EMBEDDER_SHARE, asked.unsaid)
     candidates = await gather_candidates(finder, settings, asked)
     persona = asked.persona
     language = persona.language or spoken_in(asked.text)

@@ -174,6 +174,9 @@ async def test_rewound_turns_are_taken_back(tmp_path: Path) -> None:
             memory.observe(**ME, user=said, assistant="ok", turn_id=id)
             await memory.flush()
         asked = len(chat.requests)
+        assert "berries" in (await memory.recall(**ME, text="I like milk")).text
+        back = await memory.recall(**ME, text="I like milk", rewound=["t2", "t3"])
+        assert "berries" not in back.text  # while it is still known
         memory.observe(
             **ME, user="I like milk", assistant="so", turn_id="t2", rewound=["t3", "never"]
         )

@@ -289,7 +289,8 @@ def hold(memory, held, done):
         held.set()
         done.wait()
 
-with BlockingSouffleur.open(Settings(path=Path(sys.argv[1]), embedder="hash:64", judge=False)) as memory:
+settings = Settings(path=Path(sys.argv[1]), embedder="hash:64", judge=False)
+with BlockingSouffleur.open(settings) as memory:
     held, done = Event(), Event()
     Thread(target=hold, args=(memory, held, done), daemon=True).start()
     held.wait()

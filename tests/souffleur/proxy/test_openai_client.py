@@ -182,6 +182,7 @@ async def test_edited(scene: Scene) -> None:
     await say(scene, "u10", *first, user("I live in Oslo"))
     await scene.memory.flush()
     await say(scene, "u10", *first, user("I work in Bergen"))
+    assert "Oslo" not in str(scene.endpoint.last.body)  # not even in the block of this very reply
     await scene.memory.flush()
     assert await scene.said("u10") == [("I work in Bergen", "Nice.")]
     assert [one.content for one in await scene.memory.list(user_id="u10")] == ["Ann work in Bergen"]

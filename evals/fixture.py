@@ -19,8 +19,8 @@ from souffleur.errors import AnswerError, EndpointError, InputError
 from souffleur.evals.result import Call, OpRecord
 from souffleur.evals.script import Known, Op, RunPart, Script, ScriptTurn, TalkPart
 from souffleur.knowledge import decay
-from souffleur.knowledge.memory import NARRATIVE, Memory, MemoryState
-from souffleur.knowledge.operation import Change, LedgerEntry, derive_id
+from souffleur.knowledge.memory import NARRATIVE, Memory
+from souffleur.knowledge.operation import LedgerEntry, derive_id
 from souffleur.knowledge.plan import category_of
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.store.opening import Opener
@@ -189,8 +189,6 @@ def _op_record(outcome: LedgerEntry) -> OpRecord:
     made = [change.after for change in outcome.changes if change.before is None]
     olds = [change.before.content for change in outcome.changes if change.before]
     content = made[0].content if made else str(outcome.details.get("content", ""))
-    if outcome.op == Op.CONTRADICT:
-        olds, content = _contradicted(outcome.changes)
     return OpRecord(
         op=outcome.op,
         who=outcome.by.who,
@@ -201,13 +199,6 @@ def _op_record(outcome: LedgerEntry) -> OpRecord:
         quote=outcome.quote,
         refused=f"{outcome.refused}: {outcome.detail}" if outcome.refused else "",
     )
-
-
-def _contradicted(changes: Sequence[Change]) -> tuple[list[str], str]:
-    """Return the contents that ended, and the content that stays; if undecided, both stay."""
-    ended = [one.after.content for one in changes if one.after.state is MemoryState.SUPERSEDED]
-    stays = [one.after.content for one in changes if one.after.state is not MemoryState.SUPERSEDED]
-    return ended, "\n".join(stays)
 
 
 MEMORY_FOLDER = Path("/dev/shm")

@@ -113,7 +113,7 @@ def known_before(script: Script, steps: Sequence[Step]) -> list[str]:
     """Return the contents of the memories that exist after these steps, according to their ops."""
     known = dict.fromkeys(memory.content for memory in script.known)
     for done in (done for step in steps for done in step.ops if not done.refused):
-        if done.op in WRITING_OPS | {Op.DELETE, Op.FORGET, Op.ARCHIVE, Op.CONTRADICT}:
+        if done.op in WRITING_OPS | {Op.DELETE, Op.FORGET, Op.ARCHIVE}:
             for old in done.olds:
                 known.pop(old, None)
         if done.op in WRITING_OPS:

@@ -41,7 +41,6 @@ class Op(StrEnum):
     FORGET = "FORGET"
     ARCHIVE = "ARCHIVE"
     MERGE = "MERGE"
-    CONTRADICT = "CONTRADICT"
 
 
 def occurs(pattern: str, text: str) -> bool:

@@ -15,7 +15,6 @@ from souffleur.knowledge.operation import (
     Add,
     Boost,
     Close,
-    Contradict,
     Cue,
     Delete,
     Edit,
@@ -102,8 +101,6 @@ def named_ids(op: Op) -> tuple[str, ...]:
     """Return the handles or ids that an op names."""
     if isinstance(op, Merge):
         return op.targets
-    if isinstance(op, Contradict):
-        return op.stays, op.ends
     return () if isinstance(op, Add | Skip) else (op.target,)
 
 
@@ -178,24 +175,6 @@ def _pointless(op: Op, context: CheckContext) -> Refused | None:
 def _in_view(memory: Memory, verdict: Verdict) -> bool:
     """Return whether the current talk already contains the words of the memory."""
     return verdict.talk_since is not None and memory.anchor_at >= verdict.talk_since
-
-
-def _contradictory(op: Op, context: CheckContext) -> Refused | None:
-    if not isinstance(op, Contradict):
-        return None
-    stays, ends = context.targets[0], context.targets[-1]
-    if stays.id == ends.id:
-        return Refusal.USELESS, "a memory does not contradict itself"
-    if op.settled:
-        if context.by_person or (ends.category is not Category.CORE and not ends.verified):
-            return None
-        return Refusal.PROTECTED, "only the user may end a core or confirmed memory"
-    pairs = ((stays, ends), (ends, stays))
-    if all(
-        (other.id, "contradicts") in {(r.to, r.type) for r in m.relations} for m, other in pairs
-    ):
-        return Refusal.USELESS, "the two are already linked as contradicting each other"
-    return None
 
 
 def _special(op: Op, context: CheckContext) -> Refused | None:
@@ -315,7 +294,6 @@ RULES: tuple[Check, ...] = (
     _protected,
     _pointless,
     _outdated,
-    _contradictory,
     _sensitive,
     _ungrounded,
     _unrelated,

@@ -182,20 +182,6 @@ class Merge(Frozen):
     kind: Kind | None = None
 
 
-class Contradict(Frozen):
-    """Links two memories that contradict each other; ends the untrue memory if it is known."""
-
-    op: Literal["CONTRADICT"] = "CONTRADICT"
-    stays: str
-    ends: str
-    """The memory that ends; if this is not settled, either of the two."""
-    reason: Text
-    until: AwareDatetime | None = None
-    """When the ending memory ceased to be true; `None` means when the other became true."""
-    settled: bool = False
-    """Whether one memory ends now; if not, both stay active, linked and shown in the report."""
-
-
 class Archive(Frozen):
     """Archives a memory: it is kept, but no longer read by default."""
 
@@ -286,7 +272,6 @@ Op = Annotated[
     | Promote
     | Keep
     | Merge
-    | Contradict
     | Archive
     | Forget
     | Restore
@@ -316,7 +301,7 @@ class ActorKind(StrEnum):
     AUDITOR = "auditor"
     """The model that reads all memories of a person together."""
     ARBITER = "arbiter"
-    """The model that settled contradictions before there was an auditor."""
+    """The model that settled contradictions in earlier versions; entries of it may be stored."""
     CUE_WRITER = "cue_writer"
     """The model that writes cues."""
     BOUNDARY_LINKER = "boundary_linker"

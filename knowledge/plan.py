@@ -28,7 +28,6 @@ from souffleur.knowledge.operation import (
     Change,
     Close,
     Confirm,
-    Contradict,
     Cue,
     Delete,
     Edit,
@@ -49,8 +48,6 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.text.match import find_quote
-
-_AGAINST = "contradicts"
 
 _BY_DECAY: dict[type[Op], Callable[[Memory, datetime, Policy], Memory]] = {
     Boost: decay.boosted,
@@ -109,7 +106,7 @@ def needs_confirmation(op: Op, targets: Sequence[Memory], verdict: Verdict) -> b
     """
     if verdict.by.who in NO_MODELS or any(one.category in NARRATIVE for one in targets):
         return False
-    return isinstance(op, Update | Delete | Merge) or (isinstance(op, Contradict) and op.settled)
+    return isinstance(op, Update | Delete | Merge)
 
 
 def withdrawn(
@@ -146,8 +143,6 @@ def _changes(
             return _updated(op, targets[0], context)
         case Merge():
             return _merged(op, targets, context)
-        case Contradict():
-            return _contradicted(op, targets, context)
         case _:
             return [(targets[0], _single(op, targets[0], context))]
 
@@ -330,8 +325,8 @@ def _merged(
 
 
 def _lasting(relations: tuple[Relation, ...]) -> tuple[Relation, ...]:
-    """Return the links that a reworded memory keeps; contradictions must be judged again."""
-    return tuple(link for link in relations if link.type != _AGAINST)
+    """Return the links that a reworded memory keeps; earlier versions linked contradictions."""
+    return tuple(link for link in relations if link.type != "contradicts")
 
 
 def _merged_links(best: Memory, targets: Sequence[Memory]) -> tuple[Relation, ...]:
@@ -347,35 +342,6 @@ def _guarding(op: Guard, old: Memory) -> Memory:
     links = (Relation(to=id, type=GUARDS, strength=1.0) for id in op.memories)
     judged = tuple(dict.fromkeys((*old.judged, *op.judged)))
     return old.model_copy(update={"relations": (*kept, *links), "judged": judged})
-
-
-def _contradicted(
-    op: Contradict, targets: Sequence[Memory], context: PlanContext
-) -> list[tuple[Memory | None, Memory]]:
-    """Return the changes that link two contradicting memories and, if settled, end one of them.
-
-    The change of the remaining memory comes first: if another process interferes, an open
-    contradiction is left. The other memory becomes history, as by an UPDATE: it is never due, and
-    is found for searches as of its time.
-    """
-    stays, ends = targets
-    linked, gone = _against(stays, ends.id), _against(ends, stays.id)
-    if op.settled:
-        until = min(op.until or stays.valid_from or stays.created_at, context.verdict.at)
-        ended = {
-            "state": MemoryState.SUPERSEDED,
-            "superseded_by": stays.id,
-            "valid_until": max(until, ends.valid_from or until),
-        }
-        gone = gone.model_copy(update=ended)
-    return [(stays, linked), (ends, gone)]
-
-
-def _against(memory: Memory, other: str) -> Memory:
-    if any(link.to == other and link.type == _AGAINST for link in memory.relations):
-        return memory
-    link = Relation(to=other, type=_AGAINST, strength=1.0)
-    return memory.model_copy(update={"relations": (*memory.relations, link)})
 
 
 def _settled(best: Memory, category: Category, context: PlanContext) -> dict[str, object]:

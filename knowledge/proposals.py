@@ -172,7 +172,8 @@ def agreed(entry: LedgerEntry, turns: Sequence[Turn], *, by: Actor, now: datetim
     """Return the verdict that carries out a proposal, with the words that it was based on.
 
     `turns` are the turns of the entry that still exist; added memories get their sphere. The same
-    entry always gives the same verdict, so that it is carried out once.
+    entry always gives the same verdict, so that it is carried out once. Raises UndoError for a kind
+    of change that only earlier versions made.
     """
     details = {key: value for key, value in entry.details.items() if key != "seen"}
     fields = {"op": entry.op, **details, "reason": entry.reason}
@@ -189,6 +190,10 @@ def agreed(entry: LedgerEntry, turns: Sequence[Turn], *, by: Actor, now: datetim
             host_turn_id=next(iter(entry.host_turn_ids), ""),
         )
         said.append(quoted)
+    try:
+        op = _OPS.validate_python(fields)
+    except ValidationError:
+        raise UndoError(f"{entry.op} can no longer be carried out: reject it") from None
     return Verdict(
         id=derive_id("agreed", entry.id),
         user_id=entry.user_id,
@@ -197,7 +202,7 @@ def agreed(entry: LedgerEntry, turns: Sequence[Turn], *, by: Actor, now: datetim
         by=by,
         at=now,
         reason=f"agreed to what {entry.by.who} proposed",
-        ops=(_OPS.validate_python(fields),),
+        ops=(op,),
         said=tuple(said),
     )
 
@@ -208,12 +213,11 @@ def agreed_id(entry: LedgerEntry) -> str:
 
 
 def named_ids(entry: LedgerEntry) -> list[str]:
-    """Return the ids of the memories that a proposal would make, replace, merge or end."""
+    """Return the ids of the memories that a proposal would make, replace, merge or delete."""
     if not entry.waits:
         return list(entry.memory_ids)
     details = entry.details
-    one = [details.get(name) for name in ("target", "stays", "ends")]
-    return [str(id) for id in (*one, *details.get("targets", ())) if id]
+    return [str(id) for id in (details.get("target"), *details.get("targets", ())) if id]
 
 
 def edited(memory: Memory, content: str, *, by: Actor, now: datetime) -> Verdict:

@@ -64,7 +64,6 @@ def print_report(quality: "Quality", zone: ZoneInfo) -> None:
     _print_pairs("the same words", quality.duplicates)
     cut = f", of the {quality.compared:,} newest" if quality.is_cut else ""
     _print_pairs(f"nearly the same{cut}", quality.near_duplicates)
-    _print_pairs("open contradictions", quality.contradictions)
     _print_memories("stale", quality.stale, zone)
     _print_memories("never recalled", quality.never_recalled, zone)
     _print_talk(quality, zone)

@@ -28,7 +28,6 @@ _COLOURS = {
     "PROMOTE": "green",
     "KEEP": "cyan",
     "MERGE": "blue",
-    "CONTRADICT": "magenta",
     "PORTRAY": "green",
     "DELETE": "red",
     "FORGET": "red",

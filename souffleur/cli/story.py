@@ -28,7 +28,6 @@ _STYLES = {
     Effect.REFUSED: "red",
     Effect.PROMOTED: "bold green",
     Effect.MERGED: "yellow",
-    Effect.ENDED: "yellow",
     Effect.GUARDS: "cyan",
 }
 

@@ -24,7 +24,6 @@ class Effect(StrEnum):
     TALK_EXPIRED = "talk expired"
     """The summary of a talk is deleted, as its time is over."""
     MERGED = "merged"
-    ENDED = "ended"
     GUARDS = "guards"
 
 
@@ -39,7 +38,6 @@ _OPS = {
     "ARCHIVE": Effect.EXPIRED,
     "FORGET": Effect.EXPIRED,
     "MERGE": Effect.MERGED,
-    "CONTRADICT": Effect.ENDED,
     "GUARD": Effect.GUARDS,
 }
 _TELLERS = frozenset({ActorKind.SUMMARIZER, ActorKind.PROFILE_WRITER})

@@ -14,7 +14,6 @@ TONES = {
     Effect.PROMOTED: "right",
     Effect.REPLACED: "changed",
     Effect.MERGED: "changed",
-    Effect.ENDED: "changed",
     Effect.FORGOTTEN: "wrong",
     Effect.REFUSED: "wrong",
 }

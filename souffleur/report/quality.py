@@ -177,8 +177,6 @@ class MemoryCounters:
         self.stale: list[MemoryRef] = []
         self.never_recalled: list[MemoryRef] = []
         self._wordings: defaultdict[tuple[str, str, str], list[MemoryRef]] = defaultdict(list)
-        self._held: set[str] = set()
-        self._against: list[tuple[str, str]] = []
 
     def add(self, memory: Memory, wording: str) -> None:
         """Count a memory; `wording` is its fingerprint."""
@@ -195,10 +193,6 @@ class MemoryCounters:
         self._wordings[one.user_id, reading_sphere(memory.sphere), wording].append(one)
         self._add_due(memory)
         self._add_age(memory, one)
-        if all(end is None or end > self._now for end in (memory.valid_until, memory.expires_at)):
-            self._held.add(one.id)
-            links = (link.to for link in memory.relations if link.type == "contradicts")
-            self._against += [(one.id, other) for other in links]
 
     def _add_due(self, memory: Memory) -> None:
         if memory.due_at is None:
@@ -222,18 +216,7 @@ class MemoryCounters:
         """Return the memories of a user with the same words, each paired with the oldest memory."""
         alike = [sorted(group, key=age) for group in self._wordings.values() if len(group) > 1]
         pairs = [Pair(group[0], other) for group in alike for other in group[1:]]
-        return _by_age(pairs)
-
-    def contradictions(self) -> tuple[Pair, ...]:
-        """Return pairs of contradicting memories of a user that are both valid, each pair once."""
-        links = {(min(link), max(link)) for link in self._against if set(link) <= self._held}
-        both = [(self.active[one], self.active[other]) for one, other in links if one != other]
-        pairs = [Pair.of(*two) for two in both]
-        return _by_age(pair for pair in pairs if pair.first.user_id == pair.second.user_id)
-
-
-def _by_age(pairs: Iterable[Pair]) -> tuple[Pair, ...]:
-    return tuple(sorted(pairs, key=lambda pair: (age(pair.first), age(pair.second))))
+        return tuple(sorted(pairs, key=lambda pair: (age(pair.first), age(pair.second))))
 
 
 class JournalCounters:
@@ -404,8 +387,6 @@ class Quality:
     never_recalled: tuple[MemoryRef, ...]
     """Memories older than `UNREAD_AFTER` that were never retrieved, without episodes and portraits;
     the oldest first."""
-    contradictions: tuple[Pair, ...]
-    """Pairs of memories that are linked as contradicting and are both still valid."""
     turns: Counts
     """The number of turns by state."""
     segments: Counts
@@ -478,7 +459,6 @@ async def measure(
         compared=len(newest),
         stale=tuple(sorted(memories.stale, key=lambda one: (one.value, one.id))),
         never_recalled=tuple(sorted(memories.never_recalled, key=age)),
-        contradictions=memories.contradictions(),
         turns=_sorted(journal.turns),
         segments=_sorted(journal.segments),
         waiting_since=journal.waiting_since,

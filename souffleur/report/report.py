@@ -165,8 +165,3 @@ def _wrong(quality: Quality) -> Iterable[str]:
             f"{count(number, 'memory says', 'memories say')} word for word what another one says: "
             f"forget one of each pair, such as with `{example}`."
         )
-    if number := len(quality.contradictions):
-        yield (
-            f"{count(number, 'pair')} of memories cannot both be so: forget the one that is not so "
-            "with `souffleur forget`."
-        )

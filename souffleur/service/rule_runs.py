@@ -217,7 +217,6 @@ async def run_report(knowledge: "KnowledgeBase", options: RunOptions) -> RunResu
         "near_duplicates": len(quality.near_duplicates),
         "stale": len(quality.stale),
         "never_recalled": len(quality.never_recalled),
-        "contradictions": len(quality.contradictions),
         "failures": len(quality.failures),
     }
     return result

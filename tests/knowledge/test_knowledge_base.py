@@ -24,12 +24,10 @@ from souffleur.knowledge.operation import (
     Archive,
     Boost,
     Confirm,
-    Contradict,
     Delete,
     Edit,
     Forget,
     Keep,
-    LedgerEntry,
     Merge,
     Op,
     Promote,
@@ -492,108 +490,24 @@ async def test_skip_changes_nothing(base: KnowledgeBase) -> None:
     assert (outcome.op, outcome.changes, outcome.refused) == ("SKIP", (), None)
 
 
-async def homes(base: KnowledgeBase) -> tuple[Memory, Memory]:
-    """Two memories that exclude each other, the later one last."""
-    old = await keep(base, "Ann lives in Lyon.")
-    return old, await keep(base, "Ann lives in Oslo.", valid_from=NOW)
-
-
-def against(stays: Memory, ends: Memory, **fields: Any) -> Contradict:
-    return Contradict(stays=stays.id, ends=ends.id, reason="one home", **fields)
-
-
-async def arbitrated(base: KnowledgeBase, op: Contradict, **fields: Any) -> LedgerEntry:
-    told = verdict(op, **{"who": ActorKind.ARBITER, "name": (op, fields), **fields})
-    return (await base.apply(told))[0]
+async def link_both(base: KnowledgeBase, one: str, other: str) -> None:
+    """Link a memory with another, which it supports and contradicts."""
+    links = [Relation(to=other, type=type).model_dump() for type in ("supports", "contradicts")]
+    await base.memories.merge_payload([one], {"relations": links})
 
 
 def linked(one: Memory) -> list[tuple[str, str]]:
     return [(link.to, link.type) for link in one.relations]
 
 
-async def test_a_contradiction_is_linked_once_and_settled_later(base: KnowledgeBase) -> None:
-    """First both stay; the user's word then ends one; no link is doubled; both can be undone."""
-    old, new = await homes(base)
-    first = await arbitrated(base, against(new, old))
-    assert {memory.id for memory in await base.list("ann")} == {old.id, new.id}
-    assert (await arbitrated(base, against(old, new))).refused is Refusal.USELESS
-    then = await arbitrated(
-        base, against(old, new, settled=True), at=NOW + days(1), who=ActorKind.USER
-    )
-    stays, ends = await base.get(old.id, user_id=None), await base.get(new.id, user_id=None)
-    assert linked(stays) == [(new.id, "contradicts")]
-    assert linked(ends) == [(old.id, "contradicts")]
-    assert (ends.state, ends.superseded_by, ends.valid_until) == (
-        MemoryState.SUPERSEDED,
-        old.id,
-        NOW,
-    )
-    for outcome in (then, first):
-        await base.undo(outcome.id, by=USER, now=NOW, user_id=None)
-    ignored = {"revision", "updated_at", "written_by"}
-    for one in (old, new):
-        back = await base.get(one.id, user_id=None)
-        assert back.model_dump(exclude=ignored) == one.model_dump(exclude=ignored)
-
-
-async def test_what_a_contradiction_may_not_do(base: KnowledgeBase) -> None:
-    """Each refusal is named, and no memory has changed."""
-    old, new = await homes(base)
-    core = await keep(base, "Ann lives by the sea.", category=Category.CORE)
-    sure = (await by_hand(base, an_add("Ann lives up a hill."))).changes[0].after
-    host = await keep(base, "Mo lives in a phone.", category=Category.SYSTEM)
-    gone = await keep(base, "Ann lives in Rome.")
-    await by_hand(base, Archive(target=gone.id, reason="r"))
-    before = await base.list("ann")
-    refusals = {
-        Refusal.PROTECTED: [
-            against(new, core, settled=True),
-            against(new, sure, settled=True),
-            against(host, new),
-            against(new, host, settled=True),
-        ],
-        Refusal.USELESS: [against(new, new), against(new, gone), against(gone, new, settled=True)],
-        Refusal.UNKNOWN_ID: [Contradict(stays=new.id, ends="m1", reason="r")],
-    }
-    for refusal, ops in refusals.items():
-        assert [(await arbitrated(base, op)).refused for op in ops] == [refusal] * len(ops)
-    other = await arbitrated(base, against(new, old, settled=True), user_id="bob")
-    assert other.refused is Refusal.UNKNOWN_ID
-    assert await base.list("ann") == before
-    assert (await arbitrated(base, against(new, core))).refused is None
-    late = against(new, sure, settled=True, until=NOW + days(9))
-    ended = (await arbitrated(base, late, who=ActorKind.USER)).changes[1].after
-    assert (ended.state, ended.valid_until) == (MemoryState.SUPERSEDED, NOW)  # not in the future
-
-
-async def test_a_contradiction_cut_short_ends_nothing(base: KnowledgeBase) -> None:
-    """Whichever of the two another process changed meanwhile: both are still in force."""
-    for index in (0, 1):
-        old, new = await keep(base, f"Old {index}."), await keep(base, f"New {index}.")
-        op = against(new, old, settled=True)
-        planned = await base.writer.plan(verdict(op, who=ActorKind.ARBITER, name=index), [])
-        changed = (old, new)[index].id
-        await base.memories.merge_payload([changed], {"revision": 5, "written_by": "somebody"})
-        await base.journal.write(planned)
-        (outcome,) = await base.writer.carry_out(planned)
-        assert outcome.refused is Refusal.CONFLICT
-        assert len(await base.get_many("ann", [old.id, new.id])) == 2
-
-
 async def test_new_words_exclude_nothing_yet(base: KnowledgeBase) -> None:
-    """What an UPDATE or MERGE makes keeps other links; whom it contradicts is judged anew."""
-    old, new = await homes(base)
-    await arbitrated(base, against(new, old))
-    link = Relation(to=new.id, type="supports", strength=1.0).model_dump()
-    relations = [
-        *(one.model_dump() for one in (await base.get(old.id, user_id=None)).relations),
-        link,
-    ]
-    await base.memories.merge_payload([old.id], {"relations": relations})
+    """What an UPDATE or MERGE makes keeps the links, except those of contradictions."""
+    old, new = await keep(base, "Ann lives in Lyon."), await keep(base, "Ann lives in Oslo.")
+    await link_both(base, old.id, new.id)
     update = Update(target=old.id, reason="r", quote="", content="Ann lives in Rome.")
     made = (await by_hand(base, update)).changes[0].after
     assert linked(made) == [(new.id, "supports")]
-    await arbitrated(base, against(made, new))
+    await link_both(base, made.id, new.id)
     other = await keep(base, "Ann has a flat.")
     merge = Merge(targets=(made.id, other.id), reason="r", content="Ann has a flat in Rome.")
     one = (await by_hand(base, merge)).changes[0].after

@@ -12,10 +12,10 @@ from souffleur.errors import NotFoundError, UndoError
 from souffleur.knowledge import proposals
 from souffleur.knowledge.memory import Category, Due, MemoryState, Source
 from souffleur.knowledge.operation import (
+    Actor,
     ActorKind,
     Add,
     Boost,
-    Contradict,
     Delete,
     LedgerEntry,
     Merge,
@@ -23,7 +23,10 @@ from souffleur.knowledge.operation import (
     Promote,
     Refusal,
     Update,
+    derive_id,
 )
+from souffleur.knowledge.store.codecs import entry_payload
+from souffleur.knowledge.store.engine.collection import Point
 from souffleur.service.run import RunOptions
 from souffleur.settings import Settings
 from tests.build import NOW, days, verdict
@@ -157,12 +160,6 @@ OPS: dict[str, tuple[Op, ActorKind, bool]] = {
     "PROMOTE": (Promote(target="a", reason="r"), ActorKind.REVIEWER, False),
     "DELETE of a reviewer": (Delete(target="a", reason="r", quote=""), ActorKind.REVIEWER, True),
     "MERGE": (Merge(targets=("a", "b"), reason="r", content="Both."), ActorKind.CONSOLIDATOR, True),
-    "CONTRADICT": (
-        Contradict(stays="a", ends="b", reason="r", settled=True),
-        ActorKind.ARBITER,
-        True,
-    ),
-    "a link": (Contradict(stays="a", ends="b", reason="r"), ActorKind.ARBITER, False),
     "of the schedule": (Delete(target="a", reason="r", quote=""), ActorKind.SCHEDULE, False),
     "of the host": (
         Update(target="a", reason="r", quote="", content="New."),
@@ -191,6 +188,37 @@ async def test_who_must_ask_for_what(tmp_path: Path, op: Op, who: ActorKind, wai
         agreed = await proposals.agree(base, outcome.id, user_id="ann", by=by, now=NOW + days(1))
         assert (agreed.refused, bool(agreed.changes)) == (None, True)
     await base.close()
+
+
+async def test_a_change_of_an_earlier_version(tmp_path: Path) -> None:
+    """A stored CONTRADICT is shown; if it waits, it cannot be carried out, but can be rejected."""
+    async with opened(tmp_path) as memory:
+        by = Actor(who=ActorKind.ARBITER)
+        one = LedgerEntry(
+            id=derive_id("old"),
+            verdict_id="v",
+            position=0,
+            of=1,
+            user_id="ann",
+            agent_id="default",
+            by=by,
+            at=NOW,
+            op="CONTRADICT",
+            details={"stays": "a", "ends": "b", "until": None, "settled": True},
+            reason="one home",
+            waits=True,
+        )
+        done = one.model_copy(update={"id": derive_id("older"), "waits": False})
+        for each in (one, done):
+            point = Point(each.id, {**entry_payload(each, 7), "applied": True})
+            await memory.knowledge.journal.collection.put([point])
+        assert await memory.proposals(**ME) == [one]
+        shown = [each.entry for each in await memory.ledger(**ME)]
+        assert sorted(shown, key=lambda each: each.waits) == [done, one]
+        with pytest.raises(UndoError, match="CONTRADICT can no longer be carried out"):
+            await memory.confirm(one.id, **ME)
+        assert (await memory.reject(one.id, **ME)).refused is Refusal.REJECTED
+        assert await memory.proposals(**ME) == []
 
 
 async def test_a_review_that_waits_is_not_asked_again(tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ class Question:
     id: str
     """The id of the ledger entry, for `confirm` and `reject`."""
     op: str
-    """The op of the change: ADD, UPDATE, DELETE, MERGE or CONTRADICT."""
+    """The op of the change: ADD, UPDATE, DELETE or MERGE."""
     before: list[str]
     """The present texts that the change would remove; empty if it would remove no text."""
     after: str
@@ -202,13 +202,11 @@ def question_of(entry: LedgerEntry, memories: Mapping[str, Memory]) -> Question:
     """
     named = [memories[id] for id in named_ids(entry) if id in memories]
     new = next((one for one in named if one.state is MemoryState.PENDING), None)
-    stays = memories.get(str(entry.details.get("stays")))
-    after = new or stays
     return Question(
         id=entry.id,
         op="ADD" if new else entry.op,
-        before=[one.content for one in named if one is not after],
-        after=after.content if after else str(entry.details.get("content") or ""),
+        before=[one.content for one in named if one is not new],
+        after=new.content if new else str(entry.details.get("content") or ""),
         memory_id=new.id if new else None,
         reason=entry.reason,
         quote=entry.quote,

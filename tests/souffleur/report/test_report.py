@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 
 from souffleur.cli.report import print_report
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState, Relation
+from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind, Add, Op, Skip
 from souffleur.knowledge.portrait_rule import PortraitStatus
 from souffleur.knowledge.store.codecs import to_point
@@ -34,11 +34,6 @@ def aged(content: str, age: float, **fields: Any) -> Memory:
     return memory(content, **{**at, **fields})
 
 
-def against(one: Memory, other: Memory) -> Memory:
-    link = Relation(to=other.id, type="contradicts")
-    return one.model_copy(update={"relations": (link,)})
-
-
 async def put(base: KnowledgeBase, memories: Sequence[Memory]) -> None:
     vectors = await base.embedder.embed([one.content for one in memories])
     await base.memories.put([to_point(*both) for both in zip(memories, vectors, strict=True)])
@@ -46,9 +41,6 @@ async def put(base: KnowledgeBase, memories: Sequence[Memory]) -> None:
 
 async def keep_memories(base: KnowledgeBase) -> None:
     """Ten of ann's that are active, one of bob's, and three that are not."""
-    lyon, oslo = aged("Ann lives in Lyon.", 2), aged("Ann lives in Oslo.", 1)
-    cats, dogs = aged("Ann has two cats.", 2), aged("Ann has no cats, but dogs.", 1)
-    ended = dogs.model_copy(update={"valid_until": NOW})
     chess = "Ann plays chess with Tom on a Sunday."
     await put(
         base,
@@ -61,10 +53,10 @@ async def keep_memories(base: KnowledgeBase) -> None:
             aged("Ann once had a cold.", 100, kind=Kind.CONTEXT),
             aged("Ann is a baker.", 120, category=Category.CORE, importance=3.0),
             aged("Ann talked about films.", 40, category=Category.EPISODE),
-            against(lyon, oslo),
-            against(oslo, lyon),
-            against(cats, ended),
-            against(ended, cats),
+            aged("Ann lives in Lyon.", 2),
+            aged("Ann lives in Oslo.", 1),
+            aged("Ann has two cats.", 2),
+            aged("Ann has no cats, but dogs.", 1, valid_until=NOW),
             memory("Ann used to smoke.", state=MemoryState.SUPERSEDED),
             memory("Ann owes Bob.", state=MemoryState.FORGOTTEN),
             memory("Ann may move.", state=MemoryState.PENDING),
@@ -146,19 +138,14 @@ async def test_what_is_due_is_counted(base: KnowledgeBase) -> None:
 
 
 async def test_what_stands_beside_each_other(base: KnowledgeBase) -> None:
-    """Doubles and contradictions of a user, the older one first; what has ended is no longer so."""
+    """Doubles and near-doubles of a user, the older one first."""
     await keep_memories(base)
     found = await measure(base, NOW)
     assert both(found.duplicates) == [("Ann likes tea.", "ann likes  TEA")]
     chess = ("Ann plays chess with Tom on a Sunday.", "Ann plays chess with Tom on Sundays.")
     assert both(found.near_duplicates) == [chess]
     assert found.near_duplicates[0].cosine == pytest.approx(0.9994, abs=0.001)
-    assert both(found.contradictions) == [("Ann lives in Lyon.", "Ann lives in Oslo.")]
     assert (found.compared, found.is_cut) == (12, False)
-    assert both((await measure(base, NOW - days(1))).contradictions) == [
-        ("Ann has two cats.", "Ann has no cats, but dogs."),
-        ("Ann lives in Lyon.", "Ann lives in Oslo."),
-    ]
 
 
 async def test_what_is_unused(base: KnowledgeBase) -> None:
@@ -236,7 +223,7 @@ async def test_one_user_alone(base: KnowledgeBase) -> None:
     await keep_talk(base)
     found = await measure(base, NOW, user_id=EVIL)
     assert (found.users, found.active, found.turns, found.verdicts) == (1, 1, {}, {})
-    assert (found.duplicates, found.contradictions, found.failures) == ((), (), ())
+    assert (found.duplicates, found.failures) == ((), ())
     assert "Lyon" not in to_html(found, title="t", zone=ZONE)
 
 
@@ -375,7 +362,6 @@ def well() -> Quality:
             "near_duplicates",
             "stale",
             "never_recalled",
-            "contradictions",
             "failures",
             "runs",
             "spending",
@@ -427,7 +413,6 @@ PAIR = Pair(mention("m1"), mention("m2"))
         ({"overdue": {"review": 9}, "due_soon": {"review": 9}}, Status.OK, ""),
         ({"duplicates": (PAIR,)}, Status.WARNING, "souffleur forget m2 --user 'ann o'\"'\"'hara'`"),
         ({"near_duplicates": (PAIR,)}, Status.OK, ""),
-        ({"contradictions": (PAIR,)}, Status.WARNING, "1 pair of|souffleur forget`"),
     ],
 )
 def test_each_trouble_has_its_sentence(trouble: dict[str, Any], state: Status, advice: str) -> None:

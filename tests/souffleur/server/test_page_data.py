@@ -12,7 +12,7 @@ import pytest_asyncio
 from souffleur.api import Souffleur
 from souffleur.knowledge.decay import plan_expiry
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState, Relation
-from souffleur.knowledge.operation import Contradict, Merge
+from souffleur.knowledge.operation import Merge
 from souffleur.knowledge.search.query import Wanted
 from souffleur.knowledge.session import Segment
 from souffleur.knowledge.store.codecs import to_point
@@ -145,16 +145,13 @@ async def test_answers_that_cannot_be_used_are_told(tmp_path: Path) -> None:
 
 
 async def test_questions_in_words(memory: Souffleur) -> None:
-    """A merge names what would go and what would come; a contradiction what ends and what stays."""
-    ids = await put(memory, *(a_memory(f"Gus {n}.", user_id="gus") for n in range(4)))
+    """A merge names what would go and what would come, and when the question lapses."""
+    ids = await put(memory, *(a_memory(f"Gus {n}.", user_id="gus") for n in range(2)))
     merge = Merge(targets=(ids[0], ids[1]), content="Gus twice.", reason="alike")
-    ends = Contradict(stays=ids[2], ends=ids[3], reason="he moved", settled=True)
-    for op in (merge, ends):
-        await memory.knowledge.apply(verdict(op, name=op.op, user_id="gus"))
-    first, second = sorted(await asked(memory, "gus"), key=lambda one: one.op, reverse=True)
-    assert (sorted(first.before), first.after) == (["Gus 0.", "Gus 1."], "Gus twice.")
-    assert (second.before, second.after) == (["Gus 3."], "Gus 2.")
-    assert second.lapses_at - second.at == days(30)
+    await memory.knowledge.apply(verdict(merge, user_id="gus"))
+    (one,) = await asked(memory, "gus")
+    assert (sorted(one.before), one.after) == (["Gus 0.", "Gus 1."], "Gus twice.")
+    assert one.lapses_at - one.at == days(30)
     assert await asked(memory, "ann") == []
 
 

@@ -26,6 +26,7 @@ from rich.table import Table
 from typer import Option
 
 from bench.command import Embedder as Named, SetFile, SetName, ToJson
+from bench.percentage import Figure, percentage
 from bench.sets.conversation import (
     MESSAGE_GAP,
     UNDATED_START,
@@ -38,7 +39,6 @@ from bench.sets.conversation import (
 from bench.sets.registry import POOLED, read_set
 from souffleur.agents.brief import Persona
 from souffleur.errors import InputError
-from souffleur.evals.bootstrap import Figure, percentage
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.search.embedder import Embedder, make_embedder

@@ -6,8 +6,6 @@ intervals.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,31 +15,6 @@ if TYPE_CHECKING:
 
 DRAWS = 2000
 SEED = 20260103
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A mean in per cent with its 95 % interval."""
-
-    mean: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.mean:.1f} ({self.low:.1f}-{self.high:.1f})"
-
-
-def percentage(shares: Sequence[float]) -> Figure:
-    """Return the mean of shares in per cent; `shares` must not be empty.
-
-    >>> str(percentage([1.0, True, 1]))
-    '100.0 (100.0-100.0)'
-    """
-    import numpy as np
-
-    values = 100 * np.asarray(shares, dtype=np.float64)
-    low, high = np.percentile(draws(len(values)) @ values / len(values), (2.5, 97.5))
-    return Figure(float(values.mean()), float(low), float(high))
 
 
 def ones(things: int) -> "Array":

@@ -17,13 +17,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
+from bench.percentage import Figure, percentage
 from bench.sets.conversation import Question
 from souffleur.agents.brief import clock as as_clock
 from souffleur.agents.model.chat import Chat, Message, Request, Usage
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.agents.task import Task, ask_task
 from souffleur.errors import AnswerError
-from souffleur.evals.bootstrap import Figure, percentage
 from souffleur.prompts import language_of, render
 from souffleur.settings import Settings
 

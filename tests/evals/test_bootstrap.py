@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from souffleur.evals.bootstrap import DRAWS, draws, interval, percentage
+from bench.percentage import percentage
+from souffleur.evals.bootstrap import DRAWS, draws, interval
 
 SHARES = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 

@@ -455,9 +455,8 @@ def _details(op: Op, verdict: Verdict, withheld: frozenset[Group]) -> dict[str, 
         words = asked[name]
         alone = isinstance(words, str)
         asked[name] = mask(words, withheld) if alone else [mask(part, withheld) for part in words]
-    for name in ("target", "stays", "ends"):
-        if isinstance(asked.get(name), str) and verdict.shown:
-            asked[name] = verdict.shown.get(asked[name], asked[name])
+    if "target" in asked and verdict.shown:
+        asked["target"] = verdict.shown.get(asked["target"], asked["target"])
     return asked
 
 

@@ -14,7 +14,7 @@ files, in two steps. After a kill between the steps, the next opening does the s
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,7 +39,8 @@ def sync_log(path: Path) -> None:
     log = path / "wal"
     for attempt in range(_ATTEMPTS):
         try:
-            _sync([*log.iterdir(), log])
+            for file in (*log.iterdir(), log):
+                checksums.sync(file)
         except FileNotFoundError:
             if attempt + 1 == _ATTEMPTS:
                 raise
@@ -53,18 +54,10 @@ def sync_data(path: Path) -> None:
     # twenty times for each turn that is written meanwhile. `Path.rglob` would make 600 more calls.
     for folder, _, names in os.walk(path / "segments"):
         try:
-            _sync(Path(folder, name) for name in names)
+            for name in names:
+                checksums.sync(Path(folder, name))
         except OSError:  # the next flush reports the error
             return
-
-
-def _sync(files: Iterable[Path]) -> None:
-    for file in files:
-        descriptor = os.open(file, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 LOCK_NAME = "owner.lock"

@@ -22,7 +22,15 @@ from pydantic import (
     model_validator,
 )
 
-from souffleur.demo.dialogue import AssistantPart, Dialogue, Exchange, SessionPart, UserPart
+from souffleur.demo.dialogue import (
+    AssistantPart,
+    Dialogue,
+    Exchange,
+    SessionPart,
+    UserPart,
+    fault,
+    read_yaml,
+)
 from souffleur.errors import InputError
 from souffleur.knowledge.memory import Category, Frozen, Kind
 from souffleur.knowledge.operation import Importance
@@ -289,16 +297,13 @@ class Script(Frozen):
 
 def read_script(path: Path) -> Script:
     """Read the script of a YAML file. Raises InputError, which names the faulty place."""
-    raw = _read(path)
+    raw = read_yaml(path)
     if not isinstance(raw, dict):
         raise InputError(f"{path} is no script: it holds no fields")
     try:
         return Script.model_validate({**raw, "name": path.stem})
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the file"
-        said = first["msg"].removeprefix("Value error, ")
-        raise InputError(f"{path}, at {where}: {said}") from error
+        raise fault(error, path) from error
 
 
 def find_scripts(folder: Path, only: str = "*") -> list[Path]:
@@ -315,14 +320,3 @@ def find_scripts(folder: Path, only: str = "*") -> list[Path]:
 
 
 _EXPECTS = re.compile(r"^(about|end):", re.MULTILINE)
-
-
-def _read(path: Path) -> Any:
-    import yaml
-
-    try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not YAML: {error}") from error

@@ -124,20 +124,29 @@ class Dialogue(Frozen):
 
 def read_dialogue(path: Path) -> Dialogue:
     """Read a dialogue from a YAML file. Raises InputError, which names the faulty place."""
+    try:
+        return Dialogue.model_validate(read_yaml(path))
+    except ValidationError as error:
+        raise fault(error, path) from error
+
+
+def read_yaml(path: Path) -> Any:
+    """Return the value of a YAML file. Raises InputError."""
     import yaml
 
     try:
-        raw: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not YAML: {error}") from error
-    try:
-        return Dialogue.model_validate(raw)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise InputError(f"{path}, at {where}: {first['msg']}") from error
+
+
+def fault(error: ValidationError, path: Path) -> InputError:
+    """Return the error that names the first faulty place of a file."""
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"]) or "the file"
+    return InputError(f"{path}, at {where}: {first['msg'].removeprefix('Value error, ')}")
 
 
 MIN_SILENCE = timedelta(minutes=5)

@@ -3,7 +3,6 @@
 import asyncio
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -55,21 +54,18 @@ class Endpoint:
         model: str,
         api_key: str | None = None,
         timeout: float = 60.0,
-        max_retries: int = 0,
         temperature: float | None = 0.0,
         max_tokens: int | None = 2048,
         extra_body: Mapping[str, Any] | None = None,
         prices: Prices | None = None,
-        trace: bool = False,
     ) -> None:
         """Prepare the connection; nothing is sent yet.
 
-        `timeout` is in seconds for a whole call, retries included. `temperature` and `max_tokens`
-        are not sent if they are `None`, as some models demand. A part that the endpoint refuses by
-        name is sent in another way from then on, see `concessions`. `extra_body` holds fields for
-        this provider alone. It must not hold fields that Souffleur sends, except
-        `max_completion_tokens`, which replaces `max_tokens`. With `trace`, LangSmith sees the calls
-        if the environment asks for it.
+        `timeout` is in seconds for a whole call. `temperature` and `max_tokens` are not sent if
+        they are `None`, as some models demand. A part that the endpoint refuses by name is sent in
+        another way from then on, see `concessions`. `extra_body` holds fields for this provider
+        alone. It must not hold fields that Souffleur sends, except `max_completion_tokens`, which
+        replaces `max_tokens`.
 
         Raises SettingsError if `base_url` is not a URL, if the environment makes it unreachable, if
         no header can carry the key, or if `extra_body` holds a forbidden field.
@@ -82,7 +78,6 @@ class Endpoint:
         key = read_key(secret)
         self._address = Address(bare, model, timeout, key)
         self._prices = prices or Prices()
-        self._trace = trace
         extra = _checked(extra_body or {})
         limit = None if max_tokens is None or _OTHER_LIMIT in extra else _limit(host)
         self._extra = extra
@@ -104,7 +99,7 @@ class Endpoint:
             api_key=key,
             model=model,
             timeout=timeout,
-            max_retries=max_retries,
+            max_retries=0,
             temperature=None,  # `_ask` sends temperature and limit, as the endpoint accepts them
             use_responses_api=False,
             cache=False,
@@ -126,11 +121,13 @@ class Endpoint:
         return await self._asker.ask(lambda manner: self._call(request, manner, until))
 
     async def _call(self, request: Request, manner: Manner, until: float) -> Reply:
+        import langsmith
+
         call = Call(self._address, request)
         heard: list[Any] = []
         token = _heard.set(heard)
         try:
-            with self._tracing():
+            with langsmith.tracing_context(enabled=False):  # talk is private
                 async with asyncio.timeout_at(until):
                     await self._ask(request, manner)
         except Exception as error:  # noqa: BLE001
@@ -160,13 +157,6 @@ class Endpoint:
             {"callbacks": []},
             extra_body=fields,
         )
-
-    def _tracing(self) -> AbstractContextManager[None]:
-        if self._trace:
-            return nullcontext()
-        import langsmith
-
-        return langsmith.tracing_context(enabled=False)
 
     def _read(self, response: Any, call: Call) -> Reply:
         completion = _completion(response.content)

@@ -74,7 +74,8 @@ evals: $(READY)  ## Play the recorded suite, mark it, write its page (no key, no
 	@mkdir -p build
 	@$(BIN)/souffleur eval run --dialogues evals/careless
 	@$(BIN)/souffleur eval run --dialogues evals/special --recordings evals/recordings/special
-	@$(BIN)/souffleur eval run --out build/evals.json --html build/evals.html
+	@$(BIN)/souffleur eval run --out build/evals.json
+	@$(BIN)/souffleur eval report build/evals.json --html build/evals.html
 	@$(BIN)/souffleur eval compare evals/baseline.json build/evals.json
 
 bench: $(READY)  ## Tests of the measurements (bench/README.md)

@@ -33,7 +33,6 @@ Recordings = Annotated[
 Together = Annotated[
     int, Option(min=1, max=20, help="Turns of a session judged in one call; default: one by one.")
 ]
-Html = Annotated[Path | None, Option(help="Write a page with plots here.")]
 
 
 @printed
@@ -51,7 +50,6 @@ def run(
     together: Together = 1,
     out: Out = None,
     brief: Annotated[bool, flag("--brief", "Write only what `compare` needs to --out.")] = False,
-    html: Html = None,
 ) -> Result:
     """Play and mark the scripts, by default with recorded answers. Exits with 1 on failure."""
     from souffleur.evals import result
@@ -67,7 +65,7 @@ def run(
     saved = result.ResultFile(runs=tuple(runs))
     if brief and out:
         out.write_text(result.to_text(result.brief(saved)), encoding="utf-8")
-    return _written(saved, None if brief else out, html)
+    return _written(saved, None if brief else out)
 
 
 def new(
@@ -93,7 +91,6 @@ async def record(
     parallel: Parallel = 8,
     together: Together = 1,
     out: Out = None,
-    html: Html = None,
 ) -> Result:
     """Play the scripts with the configured endpoint, and keep its answers for `run`."""
     from souffleur.evals import runner
@@ -114,7 +111,7 @@ async def record(
             )
     finally:
         await endpoint.aclose()
-    return _written(ResultFile(runs=(made,)), out, html)
+    return _written(ResultFile(runs=(made,)), out)
 
 
 @printed
@@ -244,15 +241,12 @@ def _in_repository(name: str) -> Path:
     return folder
 
 
-def _written(saved: "ResultFile", out: Path | None, html: Path | None) -> Result:
-    """Write a result to files; return it, with exit code 1 if a script could not be played."""
-    from souffleur.evals.page import to_html
+def _written(saved: "ResultFile", out: Path | None) -> Result:
+    """Write a result to a file; return it, with exit code 1 if a script could not be played."""
     from souffleur.evals.result import to_text
 
     if out:
         out.write_text(to_text(saved), encoding="utf-8")
-    if html:
-        html.write_text(to_html(saved), encoding="utf-8")
     failed = any(one.troubles for one in saved.runs)
     return Result(saved, lambda: _print_results(saved), code=int(failed))
 

@@ -90,8 +90,6 @@ class Talk:
     opening: str
     """A digest of the greeting and the first system message. In a group, that is the message with
     its members."""
-    greeted: bool
-    """Whether the companion spoke before the user."""
 
     @property
     def is_first(self) -> bool:
@@ -142,7 +140,6 @@ def read_talk(messages: Sequence[Any], called: Collection[str] = ()) -> Talk | N
         earlier=tuple(earlier),
         replies=tuple(islice(map(reply_gist, _replies(said)), SAID // 2)),
         opening=digest([gist(greeting), gist(beginning)]),
-        greeted=bool(greeting),
     )
 
 

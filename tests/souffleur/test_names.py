@@ -156,9 +156,11 @@ async def test_what_is_proxied(tmp_path: Path) -> None:
 async def test_a_talk_that_others_begin() -> None:
     """What they said first is no greeting."""
     begun = [says("bob", "Is Ann here?"), says("Luna", "Not yet.", "assistant")]
-    found = read_talk([*begun, says("ann", "Here!")], ["ann"])
+    here = says("ann", "Here!")
+    found, alone = read_talk([*begun, here], ["ann"]), read_talk([here], ["ann"])
     assert found is not None
-    assert (found.user, found.greeted) == ("Here!", False)
+    assert alone is not None
+    assert (found.user, found.opening) == ("Here!", alone.opening)
 
 
 async def test_an_agent_of_langchain() -> None:

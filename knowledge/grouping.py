@@ -66,8 +66,9 @@ async def find_groups(knowledge: KnowledgeBase, user_id: str, now: datetime) -> 
     """
     found: dict[str, Memory] = {}
     for wanted in (_unused(user_id, now, knowledge.policy), _expiring(user_id, now)):
-        page = to_memories(await read_all(knowledge.memories, wanted))
-        found |= {memory.id: memory for memory in page if _may_go(memory, now)}
+        for memory in to_memories(await read_all(knowledge.memories, wanted)):
+            if is_expiring(memory, now) or is_old(memory, now):
+                found[memory.id] = memory
     crowds = Counter(map(_group_key, found.values()))
     crowded = [
         memory for memory in found.values() if crowds[_group_key(memory)] >= GROUP_SIZES.start
@@ -114,10 +115,6 @@ def is_expiring(memory: Memory, now: datetime) -> bool:
     """Return whether a memory is an episode that is about to expire or is overdue."""
     ends = memory.expires_at
     return memory.category is Category.EPISODE and ends is not None and ends <= now + EXPIRES_WITHIN
-
-
-def _may_go(memory: Memory, now: datetime) -> bool:
-    return is_expiring(memory, now) or is_old(memory, now)
 
 
 def _unused(user_id: str | None, now: datetime, policy: Policy) -> Filter:

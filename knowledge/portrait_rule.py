@@ -91,7 +91,8 @@ def without_outdated(portrait: Memory, memories: Iterable[Memory]) -> Memory:
     may ask this, so each memory and each sentence is read once.
     """
     every = {one.id: one for one in memories if one.category not in NARRATIVE}
-    gone = [one for one in every.values() if _was_replaced(one, since=portrait.created_at)]
+    replaced = [one for one in every.values() if one.state is MemoryState.SUPERSEDED]
+    gone = [one for one in replaced if one.updated_at > portrait.created_at]
     if not gone:
         return portrait
     valid = [one.content for one in every.values() if one.state is MemoryState.ACTIVE]
@@ -124,10 +125,6 @@ def _successor(memory: Memory, every: Mapping[str, Memory]) -> str:
     while (after := every.get(last.superseded_by or "")) and after.id not in seen:
         last, seen = after, {*seen, after.id}
     return last.content if last.state is MemoryState.ACTIVE else ""
-
-
-def _was_replaced(memory: Memory, *, since: datetime) -> bool:
-    return memory.state is MemoryState.SUPERSEDED and memory.updated_at > since
 
 
 def forgotten_in(portrait: Memory | None, called: Sequence[str]) -> Subject:

@@ -149,11 +149,8 @@ async def _asked(chat: Chat, request: Request, key: str) -> Entry:
     try:
         return {**entry, "answer": asdict(await chat(request))}
     except AnswerError as error:
-        return {**entry, "failure": _failure(error)}
-
-
-def _failure(error: AnswerError) -> Entry:
-    return {"message": str(error), "text": error.answer, "usage": error.usage}
+        failure = {"message": str(error), "text": error.answer, "usage": error.usage}
+        return {**entry, "failure": failure}
 
 
 def _reply(entry: Entry) -> Reply:

@@ -24,8 +24,8 @@ class TooMuchError(Exception):
 class Effort:
     """Counts the steps for one text."""
 
-    def __init__(self, most: int = MAX_STEPS) -> None:
-        self.left = most
+    def __init__(self) -> None:
+        self.left = MAX_STEPS
 
     def spend(self, steps: int) -> None:
         """Count steps before they are taken. Raises TooMuchError if too few are left."""

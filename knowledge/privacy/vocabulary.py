@@ -9,7 +9,7 @@ Words of scripts without spaces, such as Chinese, may stand next to any letter.
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -114,10 +114,7 @@ def _split(*lines: str) -> list[str]:
 @cache
 def _concepts() -> dict[str, dict[str, str]]:
     """Return the lines of each concept by language."""
-    files = sorted(_FOLDER.glob("*.toml"))
-    return dict(_sections(tomllib.loads(file.read_text(encoding="utf-8")) for file in files))
-
-
-def _sections(files: Iterable[dict[str, dict[str, str]]]) -> Iterator[tuple[str, dict[str, str]]]:
-    for sections in files:
-        yield from sections.items()
+    concepts: dict[str, dict[str, str]] = {}
+    for file in sorted(_FOLDER.glob("*.toml")):
+        concepts |= tomllib.loads(file.read_text(encoding="utf-8"))
+    return concepts

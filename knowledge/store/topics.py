@@ -276,9 +276,10 @@ class Removals:
         reader = SubjectFinder(order.subject)
         held = await self.holdings(order.user_id)
         cut = order.cut_ids("episode", "portrait")
-        over = [one.id for one in held.memories if one.id in cut and not _is_in_force(one)]
+        in_force = {MemoryState.ACTIVE, MemoryState.PENDING}
+        over = [one.id for one in held.memories if one.id in cut and one.state not in in_force]
         new = [entry for entry in held.entries if entry.at >= order.at or _changes(entry, over)]
-        made = {memory.id for entry in new for memory in _made(entry)}
+        made = {change.after.id for entry in new for change in entry.changes}
         for one in held.memories:
             if one.id in made and one.id not in over and one.category in NARRATIVE:
                 await self._cut(one, reader)
@@ -303,7 +304,8 @@ class Removals:
 
     async def _empty(self, order: Removal, reader: SubjectFinder, gone: Sequence[str]) -> None:
         """Erase the words of the order's ledger entries, and of entries about deleted memories."""
-        named = {one.id: one for one in await self._journal.get_entries(_entries_of(order))}
+        ids = order.cut_ids("entry", "proposal")
+        named = {one.id: one for one in await self._journal.get_entries(ids)}
         for memory_id in gone:
             found = await self._journal.entries(order.user_id, memory_id=memory_id)
             named |= {entry.id: entry for entry in found}
@@ -346,20 +348,8 @@ class Removals:
                 await self._journal.collection.merge_payload([point.id], changed)
 
 
-def _entries_of(order: Removal) -> tuple[str, ...]:
-    return order.cut_ids("entry", "proposal")
-
-
-def _is_in_force(memory: Memory) -> bool:
-    return memory.state in {MemoryState.ACTIVE, MemoryState.PENDING}
-
-
 def _changes(entry: LedgerEntry, memory_ids: Sequence[str]) -> bool:
     return not set(memory_ids).isdisjoint(entry.memory_ids)
-
-
-def _made(entry: LedgerEntry) -> list[Memory]:
-    return [change.after for change in entry.changes]
 
 
 def _emptied(entry: LedgerEntry, reader: SubjectFinder, gone: Sequence[str]) -> LedgerEntry:

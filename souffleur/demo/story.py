@@ -11,7 +11,7 @@ from souffleur.api import Souffleur
 from souffleur.demo.dialogue import Dialogue, Played, PlayedNight, ScenePart, StageClock, replay_all
 from souffleur.demo.effects import Effect, Event, events_of
 from souffleur.knowledge.decay import effective, never_fades
-from souffleur.knowledge.memory import NARRATIVE, Category, Memory
+from souffleur.knowledge.memory import NARRATIVE, Category
 from souffleur.knowledge.operation import LedgerEntry
 from souffleur.recall.compose import whispered_lines
 
@@ -158,10 +158,11 @@ async def _ending(
     worth = {one.id: effective(one, at, knowledge.policy) for one in told}
     ranked = sorted(told, key=lambda one: (-worth[one.id], one.created_at, one.id))
     portrait = next((one.content for one in active if one.category is Category.PROFILE), "")
+    policy = knowledge.policy
     return Ending(
         at=at,
         memories=tuple(
-            Remembered(one.content, _lasts(one, memory), worth[one.id]) for one in ranked
+            Remembered(one.content, never_fades(one, policy), worth[one.id]) for one in ranked
         ),
         portrait=portrait,
         turns=len(dialogue),
@@ -170,7 +171,3 @@ async def _ending(
         done=Counter(one.effect for one in events_of(entries)),
         usage=usage,
     )
-
-
-def _lasts(memory: Memory, runtime: Souffleur) -> bool:
-    return never_fades(memory, runtime.knowledge.policy)

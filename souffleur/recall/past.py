@@ -1,7 +1,7 @@
 """Past: the answers to a question about the past."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ from souffleur.knowledge.search.questions import (
     is_question,
 )
 from souffleur.knowledge.session import WindowRule
-from souffleur.knowledge.text.match import says_again, statement
+from souffleur.knowledge.text.match import Statement, says_again, statement
 from souffleur.knowledge.turn import Turn
 from souffleur.recall.finder import Asked, Finder
 from souffleur.recall.raw_lines import with_neighbours
@@ -103,12 +103,12 @@ async def recall_past(
     return without_repetitions(shown)
 
 
-def without_repetitions(hits: Sequence[Found], told: Iterable[str] = ()) -> list[Found]:
-    """Return the hits without short turns that repeat a memory or an earlier hit.
+def without_repetitions(hits: Sequence[Found]) -> list[Found]:
+    """Return the hits without short turns that repeat an earlier hit.
 
     A question stays, as its reply may contain more.
     """
-    kept, said = list[Found](), list(map(statement, told))
+    kept, said = list[Found](), list[Statement]()
     for hit in hits:
         turn = hit.item
         if isinstance(turn, Turn) and 0 < len(turn.user) <= MAX_REPEATING:

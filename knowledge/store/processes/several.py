@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 from uuid import uuid4
 
 from souffleur.errors import LeaseLostError, StoreError
@@ -140,7 +140,7 @@ async def read_verdict(collection: Collection, verdict_id: str) -> list[Point]:
     """Return the entries of a valid verdict, drafts too, sorted by position."""
     found = await read_all(collection, Filter((Is("verdict_id", verdict_id),)))
     entries = [point for point in found if point.payload.get("type") in (DRAFT, "entry")]
-    entries.sort(key=_position)
+    entries.sort(key=lambda point: point.payload.get("position", 0))
     whole = entries[: entries[0].payload["of"]] if entries else []
     by = whole[0].payload.get("written_by") if whole else None
     return [point for point in whole if point.payload.get("written_by") == by]
@@ -166,7 +166,3 @@ def _is_same(there: Payload, payload: Payload) -> bool:
     """Return whether a draft is the only entry of its verdict, and equals the new payload."""
     content = {key: value for key, value in payload.items() if key != "type"}
     return payload["of"] == 1 and all(there.get(key) == one for key, one in content.items())
-
-
-def _position(point: Point) -> Any:
-    return point.payload.get("position", 0)

@@ -108,10 +108,11 @@ async def home_of(memory: Souffleur, user_id: str) -> Home:
     latest, _ = await browse(points, every, limit=LATEST)
     first, _ = await browse(points, Wanted(user_id, states=()), limit=1, newest_first=False)
     portrait = await memory.portrait(user_id=user_id)
+    named = str(portrait.data.get("name") or "") if portrait else ""
     core, _ = await browse(points, Wanted(user_id, categories=(Category.CORE,)), limit=CORE)
     return Home(
         user_id=user_id,
-        title=persona.user if person and person.title else _name_in(portrait) or user_id,
+        title=persona.user if person and person.title else named or user_id,
         timezone=str(persona.zone),
         language=persona.language,
         personas=await personas_of(memory, user_id),
@@ -124,10 +125,6 @@ async def home_of(memory: Souffleur, user_id: str) -> Home:
         chosen=await chosen_of(memory, user_id),
         waiting=len(await memory.proposals(user_id=user_id)),
     )
-
-
-def _name_in(portrait: Memory | None) -> str:
-    return str(portrait.data.get("name") or "") if portrait else ""
 
 
 async def chosen_of(memory: Souffleur, user_id: str) -> Chosen:

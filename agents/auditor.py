@@ -11,11 +11,11 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from souffleur.agents.brief import NONE, clock
+from souffleur.agents.brief import NONE, clock, known_line
 from souffleur.agents.fields import Handle, Many, NewWords, Remark, Shown, by_handle, in_capitals
 from souffleur.agents.task import Answered, Brief, Context, Task, ask_task
 from souffleur.knowledge.identity import reading_sphere
-from souffleur.knowledge.memory import NOT_LEARNED, Category, Memory
+from souffleur.knowledge.memory import NOT_LEARNED, Memory
 from souffleur.knowledge.operation import (
     ActorKind,
     Close,
@@ -82,10 +82,8 @@ class Reading:
     now: datetime
 
     def line(self, memory: Memory) -> str:
-        """Return a memory as the model sees it: kind, day and content."""
-        kind = "core" if memory.category is Category.CORE else str(memory.kind)
-        day = f"{memory.created_at.astimezone(self.brief.persona.zone):%Y-%m-%d}"
-        return f"[{kind}, {day}] {single_line(memory.content)}"
+        """Return a memory as the model sees it."""
+        return known_line(memory, self.brief.persona.zone)
 
     def of(self, handles: Sequence[str]) -> list[Memory]:
         """Return the memories with these handles, each once."""

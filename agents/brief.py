@@ -106,10 +106,14 @@ def list_known(
     lines = []
     for handle, memory in by_handle(memories).items():
         star = "*" if memory.id in whispered else ""
-        kind = "core" if memory.category is Category.CORE else str(memory.kind)
-        day = f"{memory.created_at.astimezone(zone):%Y-%m-%d}"
-        lines.append(f"{handle}{star} [{kind}, {day}] {single_line(memory.content)}")
+        lines.append(f"{handle}{star} {known_line(memory, zone)}")
     return "\n".join(lines) or NONE[language]
+
+
+def known_line(memory: Memory, zone: ZoneInfo) -> str:
+    """Return a memory as a model sees it: kind, day and content."""
+    kind = "core" if memory.category is Category.CORE else str(memory.kind)
+    return f"[{kind}, {memory.created_at.astimezone(zone):%Y-%m-%d}] {single_line(memory.content)}"
 
 
 def talk(messages: Sequence[Said], persona: Persona, language: str) -> str:

@@ -123,7 +123,11 @@ def read_talk(messages: Sequence[Any], called: Collection[str] = ()) -> Talk | N
     >>> (talk := read_talk(asked)).user, talk.so_far, talk.is_first
     ('hi', 'Well,', True)
     """
-    said = [one for one in messages if role_of(one) in ("user", "assistant") and _has_content(one)]
+    said = [
+        one
+        for one in messages
+        if role_of(one) in ("user", "assistant") and content_of(one) is not None
+    ]
     turns = [replace(turn, user=own_words(turn.user)) for turn in to_turns(said, called)]
     if not turns or not (turns[-1].user or turns[-1].others):
         return None
@@ -212,10 +216,6 @@ def names_several(messages: Sequence[Any]) -> bool:
     """Return whether messages name several speakers, besides the companion."""
     users = (look_up(one, "name") for one in messages if role_of(one) == "user")
     return len({one for one in users if isinstance(one, str)}) > 1
-
-
-def _has_content(message: Mapping[str, Any]) -> bool:
-    return content_of(message) is not None
 
 
 def _beginning(messages: Sequence[Any], in_a_group: bool) -> str:

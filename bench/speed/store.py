@@ -1,6 +1,7 @@
-"""Times, the state of the event loop, and a store of many memories of one user.
+"""Times, the state of the event loop, and a store of many memories of one user after a year.
 
-Each memory of the store has cues, as judged ones have.
+Each memory of the store has cues and a topic, as judged ones have. Besides those in force there are
+former ones, a few of those in force are boundaries, and a portrait was written a week ago.
 """
 
 import asyncio
@@ -13,11 +14,12 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from souffleur import Kind, Reply, Request, Settings, Souffleur
+from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.store.codecs import embedded_point
 from souffleur.types import Importance
 
@@ -117,6 +119,11 @@ def process_memory(*kinds: str) -> float:
 USER = "ann"
 NOW = datetime(2026, 1, 3, tzinfo=UTC)
 MEMORIES_PER_WRITE = 500
+IN_FORCE = 7
+"""Of ten memories; two of the others are superseded, and one is over and archived."""
+BOUNDARIES = 20
+"""About so many boundaries, of a store of any size."""
+PORTRAIT = "Ann likes green tea and old jazz. She goes to Lyon by train. " * 8
 
 PLACES = ("Lyon", "Berlin", "Osaka", "成都", "Lisbon", "杭州", "Oslo", "京都")
 THINGS = (
@@ -127,7 +134,7 @@ THINGS = (
 
 @asynccontextmanager
 async def open_filled(size: int) -> AsyncIterator[tuple[Souffleur, Chore]]:
-    """Fill a store with so many memories and close it; yield it opened anew, with the seconds."""
+    """Fill a store with so many memories in force; yield it opened anew, with the seconds."""
     with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
         settings = Settings(path=Path(folder), user_title="Ann", assistant_name="Mo")
         async with Souffleur.open(settings, chat=instant, clock=lambda: NOW) as memory:
@@ -150,20 +157,38 @@ async def _fill(memory: Souffleur, size: int) -> None:
         liking(0), user_id=USER, kind=Kind.PREFERENCE, importance=Importance.MEDIUM, at=NOW
     )
     (first,) = await memory.knowledge.list(USER)
-    for start in range(0, size, MEMORIES_PER_WRITE):
-        batch = [
-            first.model_copy(
-                update={
-                    "id": first.id if count == 0 else str(uuid.UUID(int=count)),
-                    "content": liking(count),
-                    "cues": cues(count),
-                }
-            )
-            for count in range(start, min(size, start + MEMORIES_PER_WRITE))
-        ]
+    written = NOW - timedelta(days=7)
+    portrait = {"category": Category.PROFILE, "content": PORTRAIT, "created_at": written}
+    some = [first.model_copy(update={"id": str(uuid.uuid4()), **portrait})]
+    some += [_lived(first, count, size) for count in range(size * 10 // IN_FORCE)]
+    for start in range(0, len(some), MEMORIES_PER_WRITE):
+        batch = some[start : start + MEMORIES_PER_WRITE]
         texts = [text for memory in batch for text in memory.embedded]
         vectors = dict(zip(texts, await memory.knowledge.embedder.embed(texts), strict=True))
         await memory.knowledge.memories.put([embedded_point(one, vectors) for one in batch])
+
+
+def _lived(first: Memory, count: int, size: int) -> Memory:
+    """Return one memory of a year; from number `size` on, one that is no longer in force."""
+    learned = NOW - timedelta(days=count % 365, minutes=count // 365)
+    fields = {
+        "id": first.id if count == 0 else str(uuid.UUID(int=count)),
+        "content": liking(count),
+        "cues": cues(count),
+        "topics": (THINGS[count % 10],),
+        **dict.fromkeys(("created_at", "updated_at", "anchor_at"), learned),
+    }
+    if count >= size:
+        replaced = {
+            "state": MemoryState.SUPERSEDED,
+            "superseded_by": str(uuid.UUID(int=count - size)),
+        }
+        over = {"state": MemoryState.ARCHIVED, "expires_at": learned + timedelta(days=1)}
+        fields |= over if count % 3 == 0 else replaced
+    elif count % max(2, size // BOUNDARIES) == 1:
+        words = f"{liking(count)} She does not want to be asked about it."
+        fields |= {"kind": Kind.BOUNDARY, "content": words}
+    return first.model_copy(update=fields)
 
 
 def liking(count: int) -> str:

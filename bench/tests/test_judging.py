@@ -1,9 +1,13 @@
 """How long a host waits: every operation is timed, and judging ends with the verdict."""
 
+from collections import Counter
+
 import pytest
 
 from bench.speed.command import measure, operations, report
-from bench.speed.store import cues, liking, open_filled
+from bench.speed.store import cues, open_filled
+from souffleur import Kind
+from souffleur.knowledge.memory import MemoryState
 
 
 @pytest.mark.parametrize(
@@ -16,7 +20,8 @@ async def test_judging_ends_when_the_verdict_is_applied(name: str, more: int) ->
         assert await memory.knowledge.journal.waiting("ann") == []
         (entry,) = (await memory.knowledge.journal.entries("ann"))[-1:]
         assert await memory.knowledge.journal.is_settled(entry.id)
-        assert len(await memory.knowledge.list("ann")) == 2 + more
+        known = await memory.knowledge.list("ann")
+        assert len([one for one in known if one.cues]) == 2 + more
 
 
 async def test_the_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -34,5 +39,17 @@ async def test_the_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
 async def test_each_memory_has_cues() -> None:
     """The store is as a judged user's: without cues, half of the queries would be spared."""
     async with open_filled(4) as (memory, _):
-        found = {one.content: one.cues for one in await memory.knowledge.list("ann")}
-    assert found == {liking(count): cues(count) for count in range(4)}
+        found = {one.cues for one in await memory.knowledge.list("ann") if one.topics}
+    assert found == {cues(count) for count in range(4)}
+
+
+async def test_a_store_has_what_a_year_leaves() -> None:
+    """Of ten memories seven are in force, and there are boundaries and a portrait in force."""
+    async with open_filled(70) as (memory, _):
+        known = memory.knowledge
+        states = Counter(one.state for one in await known.list("ann", states=tuple(MemoryState)))
+        boundaries = await known.list("ann", kind=Kind.BOUNDARY)
+        portrait = await known.current_portrait("ann")
+    assert states == {"active": 70 + 1, "superseded": 20, "archived": 10}
+    assert 20 <= len(boundaries) <= 30
+    assert portrait

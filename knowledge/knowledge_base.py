@@ -359,11 +359,18 @@ class KnowledgeBase:
     async def without_outdated(self, portrait: Memory) -> Memory:
         """Return a portrait without the sentences that tell what was replaced since."""
         user_id, sphere = portrait.user_id, portrait.sphere
-        replaced = await self.list(user_id, states=(MemoryState.SUPERSEDED,), sphere=sphere)
-        since = [one for one in replaced if one.updated_at > portrait.created_at]
-        if not since:
+        replaced = Filter(
+            (
+                Is("user_id", user_id),
+                Is("state", MemoryState.SUPERSEDED),
+                Between("updated_at", low=portrait.created_at + INSTANT),
+                *sphere_conditions(sphere),
+            )
+        )
+        held = await read_matching(self.memories, replaced, to_memory)
+        if not held:
             return portrait
-        held, wanted = list(since), {one.superseded_by for one in since if one.superseded_by}
+        wanted = {one.superseded_by for one in held if one.superseded_by}
         while more := await self.get_many(user_id, sorted(wanted - {one.id for one in held})):
             held += more
             wanted = {one.superseded_by for one in more if one.superseded_by}

@@ -37,6 +37,7 @@ INDEXES: dict[str, dict[str, IndexType]] = {
         "importance": "float",
         "due_at": "datetime",
         "created_at": "datetime",
+        "updated_at": "datetime",
         "valid_from": "datetime",
         "valid_until": "datetime",
         "expires_at": "datetime",

@@ -1,6 +1,6 @@
 """Portraits: when they must be rewritten, and which details must leave them. Pure functions."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from datetime import datetime, timedelta
 
 from pydantic import AwareDatetime
@@ -9,7 +9,7 @@ from souffleur.knowledge.forgetting.likeness import TOLD_SHARE, Weights, share, 
 from souffleur.knowledge.forgetting.subject import Subject, SubjectFinder, break_after
 from souffleur.knowledge.memory import NARRATIVE, Frozen, Memory, MemoryState, Number
 from souffleur.knowledge.operation import derive_id
-from souffleur.knowledge.text.details import missing
+from souffleur.knowledge.text.details import Detail, find_details, missing
 from souffleur.knowledge.text.sentences import sentences
 
 EPISODES_PER_PORTRAIT = 10
@@ -96,25 +96,31 @@ def without_outdated(portrait: Memory, memories: Iterable[Memory]) -> Memory:
     if not gone:
         return portrait
     valid = [one.content for one in every.values() if one.state is MemoryState.ACTIVE]
-    known = "\n".join(valid).casefold()
+    told, known = portrait.content.casefold(), "\n".join(valid).casefold()
+    parts = [(one, weigh(one).keys()) for one in sentences(portrait.content)]
+    words = set().union(*(says for _, says in parts))
     details, weights = set[str](), list[tuple[Weights, Weights]]()
-    for one in gone:
-        new = _successor(one, every)
-        lost = missing(one.content, new, one.entities)
-        details |= {detail.text.casefold() for detail in lost} - {""}
-        weights.append((weigh(one.content), weigh(new)))
-    details = {detail for detail in details if detail not in known}
 
-    def is_outdated(sentence: str) -> bool:
-        folded, says = sentence.casefold(), weigh(sentence).keys()
+    def gone_with(found: Iterable[Detail]) -> set[str]:
+        texts = {detail.text.casefold() for detail in found} - {""}
+        return {text for text in texts if text in told and text not in known}
+
+    for one in gone:
+        new, old = _successor(one, every), weigh(one.content)
+        if gone_with(find_details(one.content, one.entities)):  # of most, the portrait tells none
+            details |= gone_with(missing(one.content, new, one.entities))
+        if share(old, old.keys() & words) >= TOLD_SHARE:
+            weights.append((old, weigh(new)))
+
+    def is_outdated(sentence: str, says: AbstractSet[str]) -> bool:
+        folded = sentence.casefold()
         if any(detail in folded for detail in details):
             return True
         shares = ((share(one, one.keys() & says) for one in both) for both in weights)
         return any(old >= max(TOLD_SHARE, new + _CLEARLY) for old, new in shares)
 
-    parts = sentences(portrait.content)
-    kept = [break_after(one) if is_outdated(one) else one for one in parts]
-    if kept == parts:
+    kept = [break_after(one) if is_outdated(one, says) else one for one, says in parts]
+    if kept == [one for one, _ in parts]:
         return portrait
     return portrait.model_copy(update={"content": "".join(kept).strip()})
 

@@ -35,12 +35,15 @@ def extract(
     ([NumeralMatch(start=2, text='bb', key='key')], 'a \x00\x00 c')
     """
     found: list[NumeralMatch] = []
-    rest = list(line)
-    for match in pattern.finditer(line):
-        if key := read(match):
-            found.append(NumeralMatch(match.start(), match[0].strip(), key))
-            rest[match.start() : match.end()] = GONE * len(match[0])
-    return found, "".join(rest)
+
+    def take(match: re.Match[str]) -> str:
+        if not (key := read(match)):
+            return match[0]
+        found.append(NumeralMatch(match.start(), match[0].strip(), key))
+        return GONE * len(match[0])
+
+    rest = pattern.sub(take, line)
+    return found, rest
 
 
 LETTER = "A-Za-zÀ-ÖØ-öø-ɏ"

@@ -117,6 +117,16 @@ def terms(text: str) -> list[str]:
     return [term for term, _ in _weighted(to_simplified(text))]
 
 
+@lru_cache(maxsize=8192)
+def words_of(text: str) -> frozenset[str]:
+    """Return the terms of a memory's text, each once; every recall asks for those of many again.
+
+    >>> sorted(words_of("Tea, and more tea!"))
+    ['more', 'tea']
+    """
+    return frozenset(terms(text))
+
+
 def encode_document(text: str) -> Sparse:
     """Return the document part of BM25: saturated term frequencies. The engine adds the IDF.
 

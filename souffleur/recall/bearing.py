@@ -3,11 +3,10 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set as AbstractSet
-from functools import lru_cache
 
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.search.query import Found
-from souffleur.knowledge.search.words import terms
+from souffleur.knowledge.search.words import terms, words_of
 
 MIN_SHARE = 0.4
 """Minimum share of a sentence or cue that the message says, by the weight of its words."""
@@ -26,7 +25,7 @@ def find_bearing(text: str, hits: Sequence[Found], called: Iterable[str] = ()) -
     """
     names = {term for name in called for term in terms(name)}
     said = set(terms(text)) - names
-    texts = {hit.item.id: [_words(one) - names for one in hit.memory.embedded] for hit in hits}
+    texts = {hit.item.id: [words_of(one) - names for one in hit.memory.embedded] for hit in hits}
     weights = _weights(set().union(*of) for of in texts.values())
     shares = {
         id: max((_share(said & words, words, weights) for words in of), default=0.0)
@@ -34,11 +33,6 @@ def find_bearing(text: str, hits: Sequence[Found], called: Iterable[str] = ()) -
     }
     best = sorted(hits, key=lambda hit: (-shares[hit.item.id], hit.item.id))
     return [hit.memory for hit in best if shares[hit.item.id] >= MIN_SHARE][:MAX_BEARING]
-
-
-@lru_cache(maxsize=8192)
-def _words(text: str) -> frozenset[str]:
-    return frozenset(terms(text))
 
 
 def _share(shared: AbstractSet[str], words: AbstractSet[str], weights: dict[str, float]) -> float:

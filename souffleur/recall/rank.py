@@ -1,13 +1,20 @@
 """Ranking: which memories get a place, boundaries that hide them, excerpts. Pure."""
 
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+    Set as AbstractSet,
+)
 
 from souffleur.knowledge.boundary_pairs import is_judged
 from souffleur.knowledge.memory import Kind, Memory
 from souffleur.knowledge.search.query import Found
-from souffleur.knowledge.search.words import is_spaced, terms
+from souffleur.knowledge.search.words import is_spaced, terms, words_of
 from souffleur.knowledge.text.plain import single_line
 from souffleur.knowledge.text.sentences import sentences
 
@@ -172,43 +179,50 @@ def find_guards(memories: Sequence[Memory], text: str, called: Iterable[str] = (
     or name of the memory, if no unlinked memory has it.
     The list is empty if boundaries speak of the memory, but not of the message.
     """
-    boundaries = [one for one in memories if one.kind is Kind.BOUNDARY]
+    each = {memory.id: memory for memory in memories}
+    boundaries = {id: one for id, one in each.items() if one.kind is Kind.BOUNDARY}
     if not boundaries:
         return {}
-    others = [one for one in memories if one.kind is not Kind.BOUNDARY]
     own = {term for name in called for term in terms(name)}
-    labels = {memory.id: _labels(memory) - own for memory in memories}
-    shared = Counter(label for mine in labels.values() for label in mine)
-    telling = {label for label, count in shared.items() if count <= MAX_SHARING}
+    labels = {id: _labels(memory) - own for id, memory in each.items()}
+    having = _grouped((label, id) for id, mine in labels.items() for label in mine)
+    heirs = _grouped((old, id) for id, one in each.items() for old in (id, *one.supersedes))
     raised = {*terms(text), *(found[1] for found in _CALLED.finditer(text))}
     guards: Guards = {}
-    for boundary in boundaries:
-        linked = {one.id for one in others if _is_linked(boundary, one)}
-        elsewhere = set().union(*(labels[one.id] for one in others if one.id not in linked))
-        mine, of_talk = labels[boundary.id], _OF_TALK.search(boundary.content)
-        for memory in others:
-            words = mine & labels[memory.id] & telling
-            if memory.id in linked:
-                words = (mine & telling) | ((mine | (_names(memory) - own)) - elsewhere)
-            elif not (words and of_talk) or is_judged(boundary, memory):
-                continue
-            found = guards.setdefault(memory.id, [])
-            found += [boundary.id] if words & raised else []
+
+    def note(boundary: Memory, id: str, words: AbstractSet[str]) -> None:
+        guards.setdefault(id, []).extend([boundary.id] if words & raised else [])
+
+    for boundary in boundaries.values():
+        mine = labels[boundary.id]
+        rare = {label for label in mine if len(having[label]) <= MAX_SHARING}
+        linked = set().union(*(heirs[id] for id in boundary.guarded)) - boundaries.keys()
+        near = linked | boundaries.keys()
+        for id in linked:
+            named = mine | (_names(each[id]) - own)
+            note(boundary, id, rare | {label for label in named if having[label] <= near})
+        if _OF_TALK.search(boundary.content):
+            for id in set().union(*(having[label] for label in rare)) - near:
+                if not is_judged(boundary, each[id]):
+                    note(boundary, id, rare & labels[id])
     return guards
 
 
-def _is_linked(boundary: Memory, memory: Memory) -> bool:
-    """Return whether a boundary is linked with a memory, or with a memory that it supersedes."""
-    return not boundary.guarded.isdisjoint((memory.id, *memory.supersedes))
+def _grouped(pairs: Iterable[tuple[str, str]]) -> defaultdict[str, set[str]]:
+    """Return the second parts of pairs by their first parts."""
+    groups = defaultdict[str, set[str]](set)
+    for key, one in pairs:
+        groups[key].add(one)
+    return groups
 
 
 def _labels(memory: Memory) -> set[str]:
-    said = terms(_PUT_IN.sub(" ", memory.content))
+    said = words_of(_PUT_IN.sub(" ", memory.content))
     return {*filter(_is_telling, said), *_names(memory)}
 
 
 def _names(memory: Memory) -> set[str]:
-    named = (term for name in memory.entities for term in terms(name))
+    named = (term for name in memory.entities for term in words_of(name))
     return {*named, *(found[1] for found in _CALLED.finditer(memory.content))}
 
 

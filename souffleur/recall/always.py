@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from operator import itemgetter
 
 from souffleur.knowledge.decay import effective
 from souffleur.knowledge.identity import PERSONAS
@@ -47,10 +46,9 @@ class Always:
     plans: Sequence[Memory] = ()
     """Plans of these days, the earliest first."""
 
-    def valued(self, now: datetime, policy: Policy) -> list[tuple[Memory, float]]:
-        """Return the important memories with their values, the highest value first."""
-        valued = [(one, effective(one, now, policy)) for one in self.important]
-        return sorted(valued, key=itemgetter(1), reverse=True)
+    def values(self, now: datetime, policy: Policy) -> dict[str, float]:
+        """Return the values of the important memories, by id."""
+        return {one.id: effective(one, now, policy) for one in self.important}
 
 
 async def read_always(finder: Finder, place: Place, now: datetime) -> Always:

@@ -83,7 +83,7 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
 
     hits = [hit for hit in read.hits if not is_held_back(hit.memory, guards)]
     values = {hit.memory.id: hit.effective for hit in hits}
-    values |= {one.id: value for one, value in always.valued(now, finder.knowledge.policy)}
+    values |= always.values(now, finder.knowledge.policy)
     known = [one for one in allowed(pool) if one.category in LIVED]
     past: list[Found] = []
     if back := looks_back(asked.text, hits):

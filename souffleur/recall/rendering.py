@@ -192,10 +192,12 @@ class Part:
         else:
             chosen, room = self._best(written)
         lines = []
-        for one in chosen:
-            short = self._cost(one[-1])
-            line = next(form for form in one if self._cost(form) - short <= room)
-            room -= self._cost(line) - short
+        for *longer, line in chosen:
+            for form in longer:
+                more = self._cost(form) - self._cost(line)
+                if more <= room:
+                    line, room = form, room - more
+                    break
             lines.append(line)
         return self.section(lines)
 

@@ -16,13 +16,10 @@ from stdnum import luhn
 from stdnum.cn import ric
 from stdnum.exceptions import ValidationError
 
-from souffleur.knowledge.privacy.vocabulary import listed
-
 Check = Callable[[str], bool]
 """Returns whether the found value may be sensitive data of its kind."""
 
 _LETTER, _DIGIT = re.compile("[A-Za-z]"), re.compile("[0-9]")
-_SIGN_INSIDE = re.compile(r"[A-Za-z0-9)](?:[!#$%&*+=?^~@|\\]+)(?=[A-Za-z0-9])|[!#$%&*?^~]$")
 _NO_PASSWORD = re.compile(
     "(?i:"
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*"  # a date
@@ -42,11 +39,6 @@ _NO_PASSWORD = re.compile(
     r"|[0-9a-f:-]{7,64}"  # hexadecimal digits
     ")"
 )
-_JOINED_BY_SIGN = re.compile(r"[A-Za-z0-9][!#$%&*+?^~@]+[A-Za-z0-9]")
-_NAMED_OR_READ = re.compile(
-    r"[\w.]+#[0-9]{1,6}|.*[=|:/\\].*|(?i:sha[0-9]+)-.*|[\w.+-]+@(?:[\w.-]*[.-][\w.-]*|[A-Za-z]+)"
-)
-"""Names of players, code, checksums and addresses."""
 _PREFIXED = re.compile(
     r"[A-Za-z][A-Za-z0-9]{0,11}(?:[-_.~][A-Za-z0-9]{1,8}){0,3}[-_.~]([A-Za-z0-9]{20,})"
 )
@@ -55,156 +47,6 @@ _ID_PREFIX = re.compile(
     r"|user|usr|org|d|tpl|batch|ftjob|resp|msg|run|thread|asst|file|chatcmpl|call|order|build|img|image|video|post|item)[-_.])"
 )
 """Prefixes of ids, which are random but open nothing."""
-_READ = re.compile(
-    r".*[\w\]][\[(].*|[a-z_.]+=.*|\$.*|<.*|\{.*|\[.*|%[a-z]+%?|.*://.*|[^@]*@[a-z-]+\.[a-z.]+"
-)
-"""Code that reads a value, and addresses."""
-_CAPITALS = re.compile("[A-Z0-9._-]+")
-
-
-def is_password_like(found: str) -> bool:
-    """Return whether the characters look like a password, and rarely occur in other words.
-
-    >>> is_password_like("Tea4two&Milk"), is_password_like("sunny-hill_77")
-    (True, False)
-    >>> is_password_like("anna@example.org"), is_password_like("Rock&Roll")
-    (False, False)
-    """
-    return _is_made(found) and _SIGN_INSIDE.search(found) is not None
-
-
-def may_be_password(found: str) -> bool:
-    """Return whether the characters may be a password, but also a name or the number of a thing.
-
-    >>> may_be_password("sunny_hill77"), may_be_password("teekanne4471")
-    (True, True)
-    >>> may_be_password("TL-WR841N"), may_be_password("MacBook-2019")
-    (False, False)
-    """
-    if len(found) < 8 or not _is_made(found) or _CAPITALS.fullmatch(found):
-        return False
-    joined = len(found) >= 10 and re.search("[a-z][_.][a-z]", found) is not None
-    return joined or len(_DIGIT.findall(found)) >= 2
-
-
-def is_surely_password(found: str) -> bool:
-    """Return whether the characters are surely a password, even without a word near them.
-
-    >>> is_surely_password("Marmalade!Otter88"), is_surely_password("Yasmin@1960sham")
-    (True, True)
-    >>> is_surely_password("Otter-88"), is_surely_password("OtterFan#8812")
-    (False, False)
-    """
-    return (
-        len(found) >= 10
-        and len(_DIGIT.findall(found)) >= 2
-        and len(_LETTER.findall(found)) >= 5
-        and _JOINED_BY_SIGN.search(found) is not None
-        and _is_made(found)
-        and not _NAMED_OR_READ.fullmatch(found)
-    )
-
-
-def has_inner_digit(found: str) -> bool:
-    """Return whether a digit stands between letters, as in passwords but in few other words.
-
-    >>> has_inner_digit("soggybiscuit4tea"), has_inner_digit("gr4nnysTeapot")
-    (True, True)
-    >>> has_inner_digit("iphone15pro"), has_inner_digit("biscuit44")
-    (False, False)
-    """
-    return (
-        8 <= len(found) <= 40
-        and _is_made(found)
-        and re.fullmatch("[A-Za-z]{2,}[0-9][A-Za-z]{3,}[A-Za-z0-9]*[!?.]?", found) is not None
-    )
-
-
-def is_word_with_digits(found: str) -> bool:
-    """Return whether the value after a label is a long word with digits, or several words.
-
-    >>> is_word_with_digits("palomitas88"), is_word_with_digits("Tangerine-Fox-88")
-    (True, True)
-    >>> is_word_with_digits("iphone15"), is_word_with_digits("top-10")
-    (False, False)
-    """
-    if is_mixed(found):
-        return True
-    return (
-        re.fullmatch(
-            "(?i:(?!iphone|galaxy|pixel|windows|android|office|version|macbook|thinkpad|surface|covid|chapter))"
-            "[A-Za-z]{5,24}[-_.]?[0-9]{2,4}[!?*]?",
-            found,
-        )
-        is not None
-    )
-
-
-def is_announced(found: str) -> bool:
-    """Return whether the value may be a password at the end of a sentence that announces one.
-
-    >>> is_announced("GreenApple-2031"), is_announced("top-10")
-    (True, False)
-    """
-    return may_be_password(found) or (len(found) >= 9 and is_word_with_digits(found))
-
-
-def is_login_word(found: str) -> bool:
-    """Return whether the value may be the password of a service that the text names.
-
-    >>> is_login_word("sunsetRider44"), is_login_word("sunset44")
-    (True, False)
-    """
-    return (
-        may_be_password(found)
-        or re.fullmatch("[A-Za-z][a-z]+[A-Z][a-z]+[0-9]{2,4}", found) is not None
-    )
-
-
-def is_compound(found: str) -> bool:
-    """Return whether digits stand between two words, as in passwords far from their label.
-
-    >>> is_compound("Bluebell7Sparrow"), is_compound("Windows11Pro")
-    (True, False)
-    """
-    return (
-        len(found) >= 12
-        and _is_made(found)
-        and re.fullmatch("[A-Za-z]{3,}[0-9]{1,4}[A-Za-z]{3,}", found) is not None
-    )
-
-
-def has_letters_and_digits(found: str) -> bool:
-    """Return whether letters and digits are joined as in a password that a word announces.
-
-    >>> has_letters_and_digits("plantain4everyone"), has_letters_and_digits("Casa_Osei")
-    (True, False)
-    """
-    return len(found) >= 7 and _is_made(found)
-
-
-def has_inner_sign(found: str) -> bool:
-    """Return whether a special character joins two parts, as in passwords but in few other words.
-
-    >>> has_inner_sign("milk%Bari"), has_inner_sign("milk-Bari"), has_inner_sign("well-known")
-    (True, False, False)
-    """
-    return (
-        len(found) >= 8
-        and re.search("[A-Za-z0-9][!#$%&*+=?^~@|]+[A-Za-z0-9]", found) is not None
-        and not _READ.fullmatch(found)
-    )
-
-
-def is_mixed(found: str) -> bool:
-    """Return whether the value has letters and digits, and is no name of a device or a standard.
-
-    >>> is_mixed("Teddy-Nebel-64"), is_mixed("wpa2-psk"), is_mixed("MacBook-2019")
-    (True, False, False)
-    """
-    if re.fullmatch("(?:[A-Z][a-z]+-){2,}[0-9]{1,4}", found):
-        return True
-    return _is_made(found) and not _CAPITALS.fullmatch(found)
 
 
 def has_many_sorts(found: str) -> bool:
@@ -225,30 +67,6 @@ def has_both(found: str) -> bool:
     (True, False)
     """
     return _LETTER.search(found) is not None and _DIGIT.search(found) is not None
-
-
-def has_four_signs(found: str) -> bool:
-    """Return whether there are at least four letters, digits and signs.
-
-    >>> has_four_signs("4471"), has_four_signs("*447"), has_four_signs("44-7")
-    (True, True, False)
-    """
-    return len(re.sub("[ -]", "", found)) >= 4
-
-
-def is_no_count(found: str) -> bool:
-    """Return whether number words do more than count up ("one, two, three").
-
-    >>> is_no_count("four seven one nine"), is_no_count("One, two, three, four")
-    (True, False)
-    """
-    told = re.sub("[ ,-]+", " ", found.lower())
-    return not any(told in counted for counted in listed("counting"))
-
-
-def _is_made(found: str) -> bool:
-    made = _LETTER.search(found) and _DIGIT.search(found) and not _NO_PASSWORD.fullmatch(found)
-    return bool(made)
 
 
 def is_random(found: str) -> bool:
@@ -390,24 +208,11 @@ CHECKS: dict[str, Check] = {
     for check in (
         are_seed_words,
         has_both,
-        has_four_signs,
-        has_inner_digit,
-        has_inner_sign,
-        has_letters_and_digits,
         has_many_sorts,
-        is_announced,
         is_card_number,
-        is_compound,
-        is_login_word,
-        is_mixed,
-        is_no_count,
-        is_password_like,
         is_prefixed_key,
         is_random,
         is_resident_id,
-        is_surely_password,
-        is_word_with_digits,
-        may_be_password,
     )
 }
 """The checks by the names that rules use."""

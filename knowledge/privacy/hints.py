@@ -8,7 +8,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import pairwise
 
 from souffleur.knowledge.privacy.vocabulary import listed
 
@@ -59,7 +58,7 @@ def _hint(said: str | tuple[str, ...]) -> Hint:
         return _with_digit(_WITH_DIGIT[said])
     if said in _PATTERNS:
         return re.compile(_PATTERNS[said]).search
-    return {"told_numbers": tells_numbers, "country_number": names_country_number}[said]
+    return {"country_number": names_country_number}[said]
 
 
 def any_of(*words: str) -> Hint:
@@ -95,41 +94,6 @@ def names_country_number(lowered: str) -> bool:
     return bool(_hint("digits_of_document")(lowered) and named(lowered))
 
 
-def tells_numbers(lowered: str) -> bool:
-    """Return whether the text has numbers in words, as "seven, two" or "seven 22".
-
-    >>> tells_numbers("four, seven one nine"), tells_numbers("one of us has two cats")
-    (True, False)
-    """
-    if not lowered.isascii() and _OTHER_SCRIPTS(lowered):
-        return True
-    return not _numbers().isdisjoint(_WORDS(lowered)) and _in_a_row(lowered)
-
-
-@cache
-def _numbers() -> frozenset[str]:
-    return frozenset(_spelt(listed("digit")))
-
-
 def _spelt(words: Sequence[str]) -> tuple[str, ...]:
     """Return the words with composed and with separate marks."""
     return tuple({form for word in words for form in (word, unicodedata.normalize("NFD", word))})
-
-
-def _in_a_row(lowered: str) -> bool:
-    """Return whether two of the words, or a word and digits, are next to each other."""
-    words = _WORDS_AND_DIGITS(lowered)
-    return any(
-        one in _numbers() and (other in _numbers() or other.isdecimal())
-        for one, other in pairwise(words)
-    )
-
-
-_WORDS = re.compile(r"[^\s\d,.;:!?()\"'_-]+").findall
-_WORDS_AND_DIGITS = re.compile(r"[^\s\d,.;:!?()\"'_-]+|[0-9]+").findall
-_OTHER_SCRIPTS = re.compile(
-    "[〇零一二三四五六七八九两]{4}|(?:ゼロ|まる)[〇零一二三四五六七八九]"
-    "|[〇零一二三四五六七八九](?:ゼロ|まる)"
-    "|[공영일이삼사오육칠팔구](?:[ ,]{0,2}[공영일이삼사오육칠팔구]){3}"
-    "|(?:(?:ゼロ|れい|いち|に|さん|よん|ご|ろく|なな|しち|はち|きゅう|きゅー)[、, ]{0,2}){4}"
-).search

@@ -49,9 +49,8 @@ private_keys keys bearers of_providers addressed wallets listed_seed_words web_t
 commands pairs stated_passwords plain_passwords stated_lock_codes stated_seed_phrases passphrases
 opening_words security_answers stated_codes
 cards check_codes checked_documents stated_documents
-password_tokens passwords_and_pins lock_codes codes told_codes told_numbers signed_passwords
-joined_passphrases long_keys assigned grouped_codes told_seeds
-social_security tax health bank national country_numbers passports_and_licences told_documents
+long_keys assigned grouped_codes
+social_security tax health bank national country_numbers passports_and_licences
 phones emails
 """
 """The sections in order: the first rule that finds data names its kind."""
@@ -63,7 +62,7 @@ _WORDS: Mapping[str, Callable[..., str]] = {
 }
 _BASE = {"letters": LETTERS, "measure": MEASURE, "value": VALUE}
 _PLACE = re.compile(r"\{\{([a-z_]+)((?: [^{}]*)?)\}\}")
-_SURROUNDINGS = ("before", "after", "weak", "across")
+_SURROUNDINGS = ("before", "after")
 _CROSSED = re.compile(r"(?i:x{8}|\*{6})")
 """Characters that replace a removed value, or mark the place for a value."""
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cache
 
 from souffleur.knowledge.privacy.long_texts import SURROUNDINGS, Effort
-from souffleur.knowledge.privacy.vocabulary import alternatives, words
 
 HIDDEN = "\0"
 """Placeholder for each character of data that is already masked; no pattern matches it."""
@@ -27,8 +26,6 @@ MEASURE = (
 
 _LETTER = re.compile(r"[^\W\d_]")
 _LINE_END = re.compile(rf"[\n{HIDDEN}]")
-_CLAUSE_END = re.compile(rf"[\n{HIDDEN}。]|[.!?…]+(?=\s|$|[^\x00-\x7f])|[0-9]{{3}}")
-"""The end of a sentence, or another number: later words may belong to that number."""
 
 
 class SearchedText:
@@ -79,11 +76,6 @@ class Surroundings:
     """Number of characters that are read before the value."""
     after: int = 50
     """Number of characters that are read after the value."""
-    weak: bool = False
-    """True for plain digits: skips counts and prices; the words must be in the same sentence,
-    without another number between."""
-    across: bool = False
-    """Whether the words of a weak value may also be in a neighbouring sentence."""
     unless: str | None = None
     """The pattern of words that name something else, such as an order; they rule the value out."""
 
@@ -97,17 +89,14 @@ class Surroundings:
         before, after = self._around(text.plain, start, end)
         if not (_LETTER.search(before) or _LETTER.search(after)):
             return False
-        if self.weak and is_mere_number(before, text.plain[start:end], after):
-            return False
         around = f"{before}\n{after}"
         if self.unless is not None and text.has(self.unless, around):
             return False
         return text.has(self.words, around)
 
     def _around(self, plain: str, start: int, end: int) -> tuple[str, str]:
-        ends = _CLAUSE_END if self.weak and not self.across else _LINE_END
-        before = ends.split(plain[max(0, start - self.before) : start])[-1]
-        after = ends.split(plain[end : end + self.after], maxsplit=1)[0]
+        before = _LINE_END.split(plain[max(0, start - self.before) : start])[-1]
+        after = _LINE_END.split(plain[end : end + self.after], maxsplit=1)[0]
         return _composed(before), _composed(after)
 
 
@@ -118,45 +107,3 @@ def _compiled(words: str) -> re.Pattern[str]:
 
 def _composed(window: str) -> str:
     return unicodedata.normalize("NFC", window).lower()
-
-
-_HOUR = re.compile("[01][0-9][0-5][0-9]|2[0-3][0-5][0-9]")
-_UNIT_SIGNS = "%€$£¥₽₩°元円원块塊万만歩步명개號室層层点點時时시호楼번세회度斤米公斗倍"
-_END_OR_OTHER_SCRIPT = r"[^\w\s]|$|[^\x00-\u024f\u0400-\u04ff]"
-
-
-def is_mere_number(before: str, value: str, after: str) -> bool:
-    """Return whether a value is a count, a price, an hour, or the number of another thing.
-
-    `before` and `after` are the words around the value, in lower case.
-
-    >>> is_mere_number("it cost ", "4500", " in all"), is_mere_number("walked ", "4500", " steps")
-    (True, True)
-    >>> is_mere_number("my pin is ", "4500", " by the way"), is_mere_number("at ", "1730", ", ok?")
-    (False, True)
-    """
-    signs = _signs_of_mere_numbers()
-    if signs["counted"].match(value + after) or signs["unit"].match(after):
-        return True
-    if signs["numbered"].search(before):
-        return True
-    if not signs["no unit"].match(after) and not signs["told"].search(before):
-        return True
-    return _HOUR.fullmatch(value) is not None and signs["at an hour"].search(before) is not None
-
-
-@cache
-def _signs_of_mere_numbers() -> dict[str, re.Pattern[str]]:
-    """Return patterns of the words next to a number that counts, measures or costs something."""
-    signs = {
-        "counted": MEASURE,
-        "unit": rf"\s?(?:[{_UNIT_SIGNS}]|[km](?![a-z])|(?:{alternatives('unit')})(?![a-zà-ÿа-яё]))",
-        "no unit": rf"(?![{_UNIT_SIGNS}])(?!\s?(?:%|€|₽|₩|km|kg|元|円|万))(?:{_END_OR_OTHER_SCRIPT}"
-        rf"|\s+(?:{_END_OR_OTHER_SCRIPT}|\d|(?:{alternatives('no_unit')})(?!\w)))",
-        "told": rf"(?:{words('telling', 'typed', 'dialled_in_story', 'told_aloud')}"
-        rf"|{words('pin', 'password')}[^\n0-9.!?]{{0,20}}|[:=是为はが는은])[\s\"']{{0,2}}$",
-        "numbered": rf"(?:{words('numbered')}"
-        r"(?:\s(?:no|nr|number|nummer|número|numéro|numero|номер))?[\s.:#]{0,3}|[$€£¥₽₩#@]\s?)$",
-        "at an hour": rf"{words('at_an_hour')}\s$",
-    }
-    return {name: re.compile(pattern) for name, pattern in signs.items()}

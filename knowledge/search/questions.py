@@ -42,13 +42,6 @@ PAST = "|".join(
     ]
 )
 """Words that show that a question is about the past."""
-ALL = "|".join(
-    [
-        "所有|全部|一切|每[一个次]|都有|有哪[些几]|全て|すべて",
-        r"(?<![a-z])(?:everything|every|each|all\s+(?:of\s+)?(?:the|my|our|his|her|their|that|those))(?![a-z])",
-    ]
-)
-"""Words that ask for everything of a kind."""
 ANSWERED = "|".join(
     [
         "(?<![跟和对给向问])(?<!告诉)[你您][^，。,?我]{0,6}(?:说|讲|提|推荐|介绍|答应|告诉|建议|教)|(?:我们|咱们?)[^，。,?]{0,8}(?:说|聊|谈|讲|约)",
@@ -72,15 +65,6 @@ def asks_about_past(text: str) -> bool:
     return any(
         _has(TELLING, one) or (_has(QUESTION, one) and _has(PAST, one)) for one in _sentences(text)
     )
-
-
-def asks_for_all(text: str) -> bool:
-    """Return whether a sentence of the text asks for everything of a kind.
-
-    >>> asks_for_all("What are all my allergies?"), asks_for_all("Everything is fine.")
-    (True, False)
-    """
-    return any(_has(QUESTION, one) and _has(ALL, one) for one in _sentences(text))
 
 
 def asks_for_reply(text: str) -> bool:

@@ -86,7 +86,7 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     values |= always.values(now, finder.knowledge.policy)
     known = [one for one in allowed(pool) if one.category in LIVED]
     past: list[Found] = []
-    if back := looks_back(asked.text, hits):
+    if back := looks_back(asked.text):
         past = await finder.part(partial(recall_past, finder, settings, asked, read.before))
         past += _of_their_topics(hits, known)
         past = _unguarded(past, [*always.core, *pool], asked.text, called)

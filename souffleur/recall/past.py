@@ -19,7 +19,6 @@ from souffleur.knowledge.search.query import (
 )
 from souffleur.knowledge.search.questions import (
     asks_about_past,
-    asks_for_all,
     asks_for_reply,
     is_question,
 )
@@ -75,13 +74,12 @@ class Past:
         return self.since <= moment < self.until
 
 
-def looks_back(text: str, known: Sequence[Found]) -> bool:
-    """Return whether a message wants what was said: about the past, or everything of a kind.
+def looks_back(text: str) -> bool:
+    """Return whether a message may want what was said: it asks, or speaks of earlier talk.
 
-    A question about now wants it only if no memory bears on it: what was said may be over by now.
+    No list of words tells which questions do: "What does Tom like?" asks for all that was told.
     """
-    told = any(hit.relevant and hit.scope is Scope.MEMORIES for hit in known)
-    return asks_about_past(text) or asks_for_all(text) or (is_question(text) and not told)
+    return is_question(text) or asks_about_past(text)
 
 
 async def recall_past(

@@ -9,7 +9,6 @@ from souffleur.agents.model.chat import Request
 from souffleur.knowledge.memory import Category, Kind
 from souffleur.knowledge.operation import ActorKind, Add, Archive, Update
 from souffleur.knowledge.privacy.secrets import MASK
-from souffleur.knowledge.search.query import Scope
 from souffleur.service.run import RunOptions
 from tests.build import NOW, days, verdict
 from tests.scripted import SKIP, Answer, add, answer, by_name
@@ -168,14 +167,15 @@ async def test_a_forgotten_turn_is_beside_nothing(tmp_path: Path) -> None:
         assert ("kite broke" in block, "Tom" in block) == (True, False)
 
 
-async def test_a_question_about_now_is_answered_by_memory(tmp_path: Path) -> None:
-    """What was said then may be over; without a memory that bears on it, words are brought."""
+async def test_a_question_brings_what_is_known_and_the_dated_words(tmp_path: Path) -> None:
+    """The memory holds now, and the words beside it have their day; what does not ask has none."""
     async with staged(tmp_path, by_name()) as stage:
         await talked(stage, ("my dose of Gorban is 100 mg", "ok"))
         stage.clock.at += days(40)
         question = "What is my dose of Gorban?"
         assert "100 mg" in await asked(stage, question)
         await stage.memory.remember("Ann takes 200 mg of Gorban.", user_id="ann")
-        assert "100 mg" not in await asked(stage, question)
-        past = await stage.memory.ask("What did I say about Gorban?", user_id="ann")
-        assert Scope.TURNS in {hit.scope for hit in past.found}
+        block = await asked(stage, question)
+        assert "200 mg" in block
+        assert "100 mg" in block
+        assert "100 mg" not in await asked(stage, "I took my Gorban.")

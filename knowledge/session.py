@@ -20,6 +20,8 @@ TALK_PAUSE = timedelta(minutes=30)
 """Pause after which a new talk begins, unless the settings say otherwise."""
 LIKELY = timedelta(minutes=30)
 """Time for which a memory that the judge expects to be needed is offered."""
+CONTEXT_MESSAGES = 3
+"""Messages before a message whose words a search for it has as well."""
 MIN_EPISODE_MESSAGES = 3
 """Minimum messages of a segment that becomes an episode."""
 

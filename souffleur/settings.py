@@ -50,7 +50,7 @@ class WhisperBudget(BaseModel):
     tokens: int = Field(default=2000, ge=0)
     """Maximum tokens of the block. While all that is known fits, all of it is there."""
     past: int = Field(default=3000, ge=0)
-    """Maximum tokens of what answers a question about the past, on top of `tokens`."""
+    """Maximum tokens that a question adds: up to half for the rest of what is known, then words."""
     talks: int = Field(default=2, ge=0)
     """Number of the latest talks that are told in a line each."""
 

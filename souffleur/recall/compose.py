@@ -105,6 +105,9 @@ PORTRAIT_SHARE = 0.25
 """Maximum share of what is left for the portrait."""
 MOMENT_SHARE = 0.25
 """Maximum share of the block for what bears on this message, is due, or was talked about lately."""
+KNOWN_SHARE_OF_PAST = 0.5
+"""Maximum share of the room for a question for what is known and had no place; the rest is for what
+was said."""
 MAX_TALK_TOKENS = 80
 """Maximum tokens of a recent talk; a longer one is cut to its first sentences."""
 
@@ -199,10 +202,10 @@ def _block(candidates: Candidates, budget: WhisperBudget, parts: Parts, room: in
     recent = [talk for talk in candidates.talks if talk not in told]
     talks = _talks(recent, parts.part("episodes", left))
     room -= parts.length(bearing, due, talks)
+    asked = budget.past if candidates.looks_back else 0
     nearest = _rest(candidates.nearest, *lasting, due, bearing)
-    more = _by_age(nearest, parts.part("more", room))
-    room -= parts.length(more)
-    part = parts.part("past", budget.past if candidates.looks_back else min(room, budget.past))
+    more = _by_age(nearest, parts.part("more", room + int(asked * KNOWN_SHARE_OF_PAST)))
+    part = parts.part("past", min(room + asked - parts.length(more), budget.past))
     past = _by_age(_rest(told, *lasting, more), part, long=True)
     return _Block(*lasting, more, talks, due, bearing, past)
 

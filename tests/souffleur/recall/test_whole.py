@@ -46,7 +46,7 @@ async def test_everything_is_there_while_it_fits(tmp_path: Path) -> None:
     async with staged(tmp_path, script) as stage:
         await know(stage, *KNOWN)
         await stage.memory.write_portrait(user_id="ann")
-        flying, small = await recalled(stage, "shall I be flying?"), await recalled(stage, "hm")
+        flying, small = await recalled(stage, "I shall be flying"), await recalled(stage, "hm")
     assert lines(flying, KNOWS) == lines(small, KNOWS) == list(KNOWN)
     assert lines(flying, BEARS) == ["Ann is afraid of flying."]
     assert BEARS not in small.text
@@ -72,13 +72,24 @@ async def test_beyond_the_budget_what_is_nearest_to_the_message_is_there(tmp_pat
     async with staged(tmp_path, script, whisper=WhisperBudget(tokens=300)) as stage:
         await know(stage, *many[:20], flying, *many[20:])
         await stage.memory.write_portrait(user_id="ann")
-        recall = await recalled(stage, "shall I be flying?")
+        recall = await recalled(stage, "I shall be flying")
         small = await recalled(stage, "hm")
     assert flying in recall.text
     assert flying not in small.text
     assert lines(recall, KNOWS) == lines(small, KNOWS) != []
     assert recall.portrait
     assert recall.tokens <= 300
+
+
+async def test_a_question_brings_the_rest_of_what_is_known(tmp_path: Path) -> None:
+    """What had no place in the block comes before the words, though no word of it is asked for."""
+    many = [f"Ann saw the film number {place} with Ben in a small cinema." for place in range(20)]
+    async with staged(tmp_path, by_name(), whisper=WhisperBudget(tokens=300)) as stage:
+        await know(stage, *many)
+        asked = await recalled(stage, "what did I like so much?")
+        told = await recalled(stage, "I liked it so much")
+    assert [one in asked.text for one in many] == [True] * len(many)
+    assert [one in told.text for one in many] != [True] * len(many)
 
 
 async def test_a_new_form_of_address_is_whispered_at_once(tmp_path: Path) -> None:

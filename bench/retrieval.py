@@ -44,6 +44,7 @@ from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.search.embedder import Embedder, make_embedder
 from souffleur.knowledge.search.periods import find_period
 from souffleur.knowledge.search.query import Query, Scope
+from souffleur.knowledge.session import CONTEXT_MESSAGES
 from souffleur.knowledge.store.opening import StoreLocation, open_knowledge
 from souffleur.knowledge.turn import Turn, turn_point_id
 from souffleur.recall.finder import Asked
@@ -156,8 +157,6 @@ def as_json(asked: Sequence[QuestionRanks]) -> str:
     return json.dumps(whole, ensure_ascii=False, indent=2)
 
 
-CONTEXT_MESSAGES = 3
-"""Messages before a question that are sent with it, as with a recall."""
 PERSONA = Persona(user="User", assistant="Assistant")
 
 

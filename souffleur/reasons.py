@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 from souffleur.knowledge import decay
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.search.query import Found, Query
+from souffleur.knowledge.session import CONTEXT_MESSAGES
 from souffleur.knowledge.store.codecs import to_memories
 from souffleur.knowledge.turn import Turn
 
 if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
 
-CONTEXT_MESSAGES = 4
-"""Number of messages before a turn that were read for its whisper."""
 NEAREST = 100
 """Maximum number of search results for a message that explain its whispered memories."""
 

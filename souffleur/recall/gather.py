@@ -10,6 +10,7 @@ from souffleur.agents.brief import formerly
 from souffleur.knowledge.identity import knows, own_sphere
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.search.query import Found, Query
+from souffleur.knowledge.session import CONTEXT_MESSAGES
 from souffleur.knowledge.turn import Turn
 from souffleur.prompts import spoken_in
 from souffleur.recall.always import LIVED, Always, Place, read_always
@@ -30,8 +31,6 @@ MAX_NEAREST = 40
 """Maximum memories near a message that are ranked."""
 MAX_TOPICS = 3
 """Number of the best hits of whose topics a question about the past brings all."""
-CONTEXT_MESSAGES = 3
-"""Number of earlier messages that a recall looks at."""
 EMBEDDER_SHARE = 0.25
 """Maximum share of `recall_timeout` that a recall waits for the embedder."""
 

@@ -46,10 +46,10 @@ async def think_over(
         errors.update(dict.fromkeys(filter(None, (past.error, *finder.errors))))
         topic = [Found(one, 1.0, 1.0, 0.0) for one in known if _is_about(one, words)]
         hits = [*[*topic, *past.found][:MAX_NOTES], *over]
-        held = _held_back([*known, *(one.item for one in hits)], asked.text)
+        held = _held_back([*known, *(one.item for one in hits)], asked)
         return [hit for hit in hits if hit.item.id not in held]
 
-    held = _held_back(known, asked.text)
+    held = _held_back(known, asked)
     counted = Counter(topic for one in known if one.id not in held for topic in one.topics)
     topics = tuple(topic for topic, _ in counted.most_common(MAX_TOPICS))
     question = Question(user_id, asked.agent_id, asked.text, now, topics)
@@ -58,10 +58,10 @@ async def think_over(
     return Past(None, None, None, found, "; ".join(errors), thought)
 
 
-def _held_back(records: Sequence[Memory | Turn], question: str) -> set[str]:
+def _held_back(records: Sequence[Memory | Turn], asked: Asked) -> set[str]:
     """Return the ids of the memories that a boundary holds back from a question."""
     memories = [one for one in records if isinstance(one, Memory)]
-    guards = find_guards(memories, question)
+    guards = find_guards(memories, asked.text, asked.persona.called)
     return {one.id for one in memories if is_held_back(one, guards)}
 
 

@@ -182,6 +182,15 @@ async def test_what_a_boundary_holds_back_is_not_shown(tmp_path: Path) -> None:
             assert text.count("left the choir") == text.count("Craig's choir") == shown
 
 
+async def test_the_name_of_the_user_holds_nothing_back(tmp_path: Path) -> None:
+    """A boundary that names the user, as all memories do, is about none of them for that."""
+    async with staged(tmp_path, lambda _: says("UNKNOWN"), user_title="Josephine") as stage:
+        await know(stage, "Josephine has a sister called Maud.")
+        await know(stage, "Josephine never wants to talk of the war.", kind=Kind.BOUNDARY)
+        await think(stage)
+        assert "a sister called Maud" in stage.chat.requests[-1].messages[-1].content
+
+
 async def test_what_was_forgotten_is_not_shown(tmp_path: Path) -> None:
     """Nor is anything shown, or asked, of a user whose memory is off."""
     async with staged(tmp_path, lambda _: says("UNKNOWN")) as stage:

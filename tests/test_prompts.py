@@ -75,7 +75,7 @@ def test_the_rules_of_the_monitor_are_short(language: str) -> None:
     The estimate is higher than the counts of tokenizers, in Chinese by a fifth.
     """
     rules = render("monitor", language, user="主人", assistant="小祥")
-    assert estimate_tokens(rules) < {"en": 1700, "zh": 1960}[language]
+    assert estimate_tokens(rules) < {"en": 1700, "zh": 2040}[language]
 
 
 def test_a_stamp_changes_with_the_words() -> None:

@@ -32,9 +32,9 @@ QUESTION = "|".join(
 PAST = "|".join(
     [
         "昨|(?<!目)前天|前[几两些]天|上[周次回个]|上星期|上礼拜|[去前]年|以前|之前|曾|刚才|刚刚|当时|那[天次]",
-        "后来|到现在|以来|从头到尾|这一年|(?:什么|谁|哪|啥|怎么|几)[^，。,?]{0,8}的(?=\\W*$)",
+        "后来|到现在|以来|从头到尾|这一年|经过|发生|(?:什么|谁|哪|啥|怎么|几)[^，。,?]{0,8}的(?=\\W*$)",
         "[天周月年]前|了(?=[^，,]*$)|(?<![不通超经难])过(?![年来去几会节程期敏分得])|的是?(?:什么|谁|哪|啥)|来着",
-        r"(?<![a-z])(?:did(?:n't)?|was|wasn't|were|weren't|had|ago|yesterday|earlier|previous(?:ly)?"
+        r"(?<![a-z])(?:did(?:n't)?|happened|became|went|was|wasn't|were|weren't|had|ago|yesterday|earlier|previous(?:ly)?"
         r"|(?:last|past)(?=\s+[a-z0-9])|used\s+to|the\s+other\s+(?:day|night|time)"
         r"|before(?=\s*(?:[?.!,]|$))|(?:have|has)\s+(?:i|we|he|she|they)(?!\s+(?:got|to)(?![a-z])))"
         "(?![a-z])",
@@ -58,6 +58,8 @@ def asks_about_past(text: str) -> bool:
     """Return whether a sentence of the text asks about earlier talk or past events.
 
     >>> asks_about_past("我们昨天聊的那个"), asks_about_past("Where did I go in March?")
+    (True, True)
+    >>> asks_about_past("What happened to the kite?"), asks_about_past("事情的经过是怎样的？")
     (True, True)
     >>> asks_about_past("我昨天去了超市"), asks_about_past("What shall we do on Friday?")
     (False, False)

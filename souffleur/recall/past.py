@@ -150,14 +150,21 @@ async def recollect(finder: Finder, rule: WindowRule, asked: Asked) -> Past:
 
 
 async def _on_subject(finder: Finder, query: Query) -> list[Found]:
-    """Return what is over, episodes and turns on the subject of a question, the best first."""
-    hits, *others = await asyncio.gather(
+    """Return episodes and turns on the subject of a question, the best first, and what is over.
+
+    A question about now has nothing that is over, and no turn that only such a memory rests on.
+    """
+    hits, episodes, over = await asyncio.gather(
         finder.search(replace(query, scope=RAW)),
         finder.search(replace(query, scope=(Scope.EPISODES,), over=None, limit=MAX_OTHERS)),
         _over(finder, query),
     )
-    turns = _near(hits, TURN_GATE if asks_about_past(query.text) else BEST_GATE)
-    found = [*turns, *(hit for some in others for hit in some if hit.relevant)]
+    if asks_about_past(query.text):
+        turns = _near(hits, TURN_GATE)
+    else:
+        stale = {said.turn_id for hit in over for said in hit.memory.evidence}
+        turns, over = [hit for hit in _near(hits) if hit.item.id not in stale], []
+    found = [*turns, *over, *(hit for hit in episodes if hit.relevant)]
     return [*sorted(found, key=ranking_key), *await _said_later(finder, query, turns)]
 
 

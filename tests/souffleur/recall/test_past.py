@@ -1,5 +1,6 @@
 """What a question about the past brings: raw turns, their neighbours, and what is over."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from souffleur.knowledge.operation import ActorKind, Add, Archive, Update
 from souffleur.knowledge.privacy.secrets import MASK
 from souffleur.service.run import RunOptions
 from tests.build import NOW, days, verdict
-from tests.scripted import SKIP, Answer, add, answer, by_name
+from tests.scripted import SKIP, Answer, add, answer, by_name, update
 from tests.stage import Stage, staged
 
 
@@ -165,6 +166,27 @@ async def test_a_forgotten_turn_is_beside_nothing(tmp_path: Path) -> None:
         stage.clock.at += days(3)
         block = await asked(stage, "what did I say about my kite?")
         assert ("kite broke" in block, "Tom" in block) == (True, False)
+
+
+async def test_what_is_over_answers_no_question_about_now(tmp_path: Path) -> None:
+    """Neither the replaced memory nor the words that it rests on; both answer one about then."""
+
+    def judge(request: Request) -> Answer:
+        old = re.search(r"(m\d+)\*? \[[^\n]*100 mg", request.messages[1].content)
+        new = "Ann takes 200 mg of Gorban."
+        if "now 200" in request.messages[1].content:
+            return answer(update(old[1] if old else "", new, "now 200"))
+        return answer(add("Ann takes 100 mg of Gorban.", "100 mg"))
+
+    async with staged(tmp_path, by_name(monitor=judge)) as stage:
+        await talked(stage, ("my dose of Gorban is 100 mg", "ok"))
+        stage.clock.at += days(40)
+        await talked(stage, ("Gorban is now 200 mg", "ok"), session="s2")
+        stage.clock.at += days(40)
+        now = await asked(stage, "What is my dose of Gorban?")
+        then = await asked(stage, "What was my dose of Gorban before?")
+    assert ("200 mg" in now, "100 mg" in now) == (True, False)
+    assert ("200 mg" in then, "100 mg" in then) == (True, True)
 
 
 async def test_a_question_brings_what_is_known_and_the_dated_words(tmp_path: Path) -> None:

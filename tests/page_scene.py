@@ -87,9 +87,11 @@ class Scene:
         self.call(self.memory.knowledge.apply(asked))
         self.say("ann", "I play the oboe")
 
-    def judge(self, request: Request) -> Answer:
-        """Answer as the judge, unless the model is down."""
-        return EndpointError("no connection", outage=True) if self.is_down else judged(request)
+    def answer(self, request: Request) -> Answer:
+        """Answer as the model, unless it is down."""
+        if self.is_down:
+            return EndpointError("no connection", outage=True)
+        return by_name(monitor=judged, portrait=likeness)(request)
 
     @contextmanager
     def below(self, path: str) -> Iterator[str]:
@@ -112,9 +114,7 @@ class Scene:
 
     async def _serve(self, ready: asyncio.Event) -> None:
         chosen = Settings(path=self.folder / "store", embedder="hash:64")
-        async with Souffleur.open(
-            chosen, chat=Scripted(by_name(monitor=self.judge, portrait=likeness))
-        ) as memory:
+        async with Souffleur.open(chosen, chat=Scripted(self.answer)) as memory:
             self.memory = memory
             if not self.empty:
                 await fill(memory, self.many)

@@ -84,7 +84,7 @@ async def test_an_agent(scene: Scene, kind: str) -> None:
     async with AsyncClient(scene.url, token=scene.tokens[kind]) as client:
         done = await agent_of(model, client).ainvoke(ASKED, context=Talk("ann", kind))
     assert TEA in model.systems[0]
-    assert "dogs" not in model.systems[0]
+    assert "fears dogs" not in model.systems[0]
     assert looked_up(done) == f"- {HER_DAY}: {TEA}"
     turn = await turn_of(scene, kind)
     assert (turn.user, turn.assistant) == ("Green tea, or dogs?", "Green, then!")

@@ -101,6 +101,8 @@ MAX_MISSES = 8
 """Number of items that do not fit, after which no shorter ones are tried."""
 MAX_SIDE_TOKENS = 200
 """Maximum tokens of one side of a raw turn; a longer side is cut to its first sentences."""
+OPEN_FOR = timedelta(days=30)
+"""Time for which a talk is told with what it left open; what still matters later is a memory."""
 
 _UNTIL = {
     "en": "{} (until {:%Y-%m-%d})",
@@ -318,5 +320,6 @@ def _episode(episode: Memory, options: RenderOptions, long: bool) -> str:
         joint = _BETWEEN_SENTENCES if text[-1] in ENDS else _SAYS
         listed = [fact.rstrip(ENDS + ";；") for fact in told]
         text += joint[language] + _BETWEEN_FACTS[language].join(filter(None, listed))
-    matter = single_line(open_matter(episode, options.now))
+    is_recent = options.now - episode.created_at <= OPEN_FOR
+    matter = single_line(open_matter(episode, options.now)) if is_recent else ""
     return render("whisper_open", language, line=text, matter=matter) if text and matter else text

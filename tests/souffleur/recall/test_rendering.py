@@ -1,5 +1,6 @@
 """How the block is written: one line each, no headings but ours, cuts only after a sentence."""
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -12,6 +13,7 @@ from souffleur.knowledge.text.sentences import sentences
 from souffleur.recall.rank import leading
 from souffleur.recall.rendering import (
     MAX_SIDE_TOKENS,
+    OPEN_FOR,
     RenderOptions,
     clean,
     ended_at,
@@ -108,6 +110,12 @@ def test_an_episode_is_its_dated_line() -> None:
         told("[…] 聊了看展。", unresolved="周末\n去不去") == "[…] 聊了看展。（未了：周末 去不去）"
     )
     assert told("[…] Tea.", options=EN, unresolved="Which?") == "[…] Tea. (open: Which?)"
+
+
+def test_what_a_talk_left_open_is_not_open_for_ever() -> None:
+    """A month later the talk is told without it."""
+    later = replace(EN, now=NOW + OPEN_FOR + days(1))
+    assert told("[…] Tea.", options=later, unresolved="Which?") == "[…] Tea."
 
 
 def test_an_episode_at_length_has_its_key_facts() -> None:

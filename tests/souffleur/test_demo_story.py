@@ -104,7 +104,7 @@ def test_what_would_hurt_to_forget_is_core_after_one_night(told: Told) -> None:
     first = [one.text for one in told.scene("n1").shown if one.effect is Effect.PROMOTED]
     assert any("peanut" in text for text in first)
     assert "peanut" in told.lasting()
-    assert "19th of May" in told.lasting()
+    assert "19 May" in told.lasting()
 
 
 def test_nothing_false_is_remembered(told: Told) -> None:

@@ -12,6 +12,9 @@ MIN_SHARE = 0.4
 """Minimum share of a sentence or cue that the message says, by the weight of its words."""
 MIN_WEIGHT = 1.0
 """Minimum weight of the words in common; a word that no other memory has weighs as much."""
+MIN_OF_CUE = 2
+"""Minimum words of a cue that the message says, as one is mostly chance ("something sweet"); in
+scripts without spaces, pairs of characters."""
 MAX_BEARING = 8
 """Maximum memories that bear on a message."""
 
@@ -27,12 +30,18 @@ def find_bearing(text: str, hits: Sequence[Found], called: Iterable[str] = ()) -
     said = set(terms(text)) - names
     texts = {hit.item.id: [words_of(one) - names for one in hit.memory.embedded] for hit in hits}
     weights = _weights(set().union(*of) for of in texts.values())
-    shares = {
-        id: max((_share(said & words, words, weights) for words in of), default=0.0)
-        for id, of in texts.items()
-    }
+    shares = {id: _most_said(said, of, weights) for id, of in texts.items()}
     best = sorted(hits, key=lambda hit: (-shares[hit.item.id], hit.item.id))
     return [hit.memory for hit in best if shares[hit.item.id] >= MIN_SHARE][:MAX_BEARING]
+
+
+def _most_said(
+    said: AbstractSet[str], texts: Sequence[AbstractSet[str]], weights: dict[str, float]
+) -> float:
+    """Return the largest share of a sentence, which comes first, or of a cue that is said."""
+    sentence, *cues = texts
+    told = [sentence, *(cue for cue in cues if len(said & cue) >= MIN_OF_CUE)]
+    return max(_share(said & words, words, weights) for words in told)
 
 
 def _share(shared: AbstractSet[str], words: AbstractSet[str], weights: dict[str, float]) -> float:

@@ -20,8 +20,9 @@ def bearing(text: str, life: list[Memory] = LIFE) -> list[str]:
 
 
 def test_a_cue_or_a_sentence_that_is_mostly_said_bears_on_the_message() -> None:
-    """A message that has one word of many in common does not say it."""
-    assert bearing("What do I cook tonight?") == ["Graeme cannot stand okra."]
+    """A message that has one word of many in common does not say it, nor one word of a cue."""
+    assert bearing("Tonight I'll make a slimy stew") == ["Graeme cannot stand okra."]
+    assert bearing("What do I cook tonight?") == []
     assert bearing("The chap wants to give me penicillin") == ["Graeme is allergic to penicillin."]
     assert bearing("Got something in my eye") == []
 

@@ -86,7 +86,8 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     known = [one for one in allowed(pool) if one.category in LIVED]
     past: list[Found] = []
     if back := looks_back(asked.text):
-        past = await finder.part(partial(recall_past, finder, settings, asked, read.before))
+        told = [*always.core, *rank(known, hits, values)]
+        past = await finder.part(partial(recall_past, finder, settings, asked, read.before, told))
         past += _of_their_topics(hits, known)
         past = _unguarded(past, [*always.core, *pool], asked.text, called)
     persona = [one for one in (*always.personas, *always.system) if one.agent_id == asked.agent_id]

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from souffleur.agents.thought import Thought
-from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.search.periods import Period, find_period
 from souffleur.knowledge.search.query import (
     EVERYWHERE,
@@ -23,6 +23,7 @@ from souffleur.knowledge.search.questions import (
     is_question,
 )
 from souffleur.knowledge.session import WindowRule
+from souffleur.knowledge.store.codecs import to_memories
 from souffleur.knowledge.text.match import Statement, says_again, statement
 from souffleur.knowledge.turn import Turn
 from souffleur.recall.finder import Asked, Finder
@@ -87,18 +88,32 @@ async def recall_past(
     settings: Settings,
     asked: Asked,
     before: Sequence[Turn],
+    known: Sequence[Memory],
 ) -> list[Found]:
     """Return episodes, raw turns and memories that are over, for a message that looks back.
 
-    `before` are the turns that the host still has in its context.
+    `before` are the turns that the host still has in its context. If the message asks about the
+    past, the former states of what is `known` come before the neighbours of turns.
     """
     past = await recollect(finder, settings.window_rule, asked)
     held = {turn.id for turn in before}
     fresh = [hit for hit in past.found if hit.item.id not in held or past.includes(hit.at)]
+    if asks_about_past(asked.text):
+        fresh += [Found(one, 0.0, 0.0, 0.0) for one in await _former(finder, known)]
     replies, query = asks_for_reply(asked.text), _query(asked, MAX_TURNS)
     lines = await with_neighbours(finder.knowledge, query, fresh, replies=replies)
     shown = [hit for hit in lines if hit.item.id not in held or past.includes(hit.at)]
     return without_repetitions(shown)
+
+
+async def _former(finder: Finder, known: Sequence[Memory]) -> list[Memory]:
+    """Return the former states of memories."""
+    former, heirs = list[Memory](), known
+    while ids := [id for one in heirs for id in one.supersedes]:
+        found = to_memories(await finder.knowledge.memories.get(ids))
+        heirs = [one for one in found if one.state is MemoryState.SUPERSEDED]
+        former += heirs
+    return former
 
 
 def without_repetitions(hits: Sequence[Found]) -> list[Found]:

@@ -189,6 +189,29 @@ async def test_what_is_over_answers_no_question_about_now(tmp_path: Path) -> Non
     assert ("200 mg" in then, "100 mg" in then) == (True, True)
 
 
+async def test_a_question_about_the_past_brings_how_it_was(tmp_path: Path) -> None:
+    """Each former state of what is known, with its end, though no word of it is asked for."""
+
+    def judge(request: Request) -> Answer:
+        said = request.messages[1].content.rpartition("I take ")[2][:3]
+        old = re.search(r"(m\d+)\*? \[[^\n]*Gorban", request.messages[1].content)
+        told = (f"Ann takes {said} mg of Gorban.", f"I take {said}")
+        return answer(update(old[1], *told) if old else add(*told))
+
+    async with staged(tmp_path, by_name(monitor=judge)) as stage:
+        for dose in (100, 200, 300):
+            stage.clock.at += days(20)
+            await talked(stage, (f"I take {dose} mg of Gorban", "ok"), session=str(dose))
+        stage.clock.at += days(20)
+        block = await asked(stage, "How was it at first?")
+    for held in (
+        "takes 100 mg of Gorban. (until 20",
+        "200 mg of Gorban. (until 20",
+        "300 mg of Gorban.",
+    ):
+        assert held in block
+
+
 async def test_a_question_brings_what_is_known_and_the_dated_words(tmp_path: Path) -> None:
     """The memory holds now, and the words beside it have their day; what does not ask has none."""
     async with staged(tmp_path, by_name()) as stage:

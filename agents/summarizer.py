@@ -174,7 +174,8 @@ class ConversationSummarizer:
 
         async def doubt(answer: EpisodeAnswer) -> str:
             said = [said for turn in turns for said in turn.said()]
-            talked = talk(said, brief.persona, brief.language)
+            day = clock(segment.since, brief.persona.zone, brief.language)
+            talked = f"{day}\n{talk(said, brief.persona, brief.language)}"
             called = brief.persona.called
             alien = await asyncio.to_thread(unfounded, answer, talked, called)  # texts may be long
             return alien and render("unfounded", brief.language, problems=alien)

@@ -121,8 +121,8 @@ async def test_a_date_worked_out_from_the_talk_may_stay(tmp_path: Path) -> None:
 async def test_the_year_of_the_talk_is_known(tmp_path: Path) -> None:
     """It stands above the talk, so a summary that names it invents nothing."""
     async with base_of(tmp_path) as base:
-        segment = await segment_of(base, "since New Year I do not smoke", "brave!")
-        told = episode("Ann does not smoke since 2026 began.")
+        segment = await segment_of(base, "the depot shuts in summer", "oh no")
+        told = episode("Ann heard that the depot shuts in summer 2026.")
         assert len((await summarise(base, segment, told)).requests) == 1
 
 

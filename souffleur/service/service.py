@@ -28,7 +28,7 @@ from souffleur.service.limit import Limit
 from souffleur.service.outbox import Outbox, Spool
 from souffleur.service.queue import Queue
 from souffleur.service.upkeep import POLL_SECONDS, Polling, Upkeep
-from souffleur.settings import Settings
+from souffleur.settings import NO_MODEL, Settings
 
 if TYPE_CHECKING:
     from souffleur.parts import Parts
@@ -51,6 +51,7 @@ class Service:
         self._ends_at: float | None = None
         self._shared = self._knowledge.journal.collection.shared
         self._judges = parts.has_model and settings.judge
+        self._nobody = NO_MODEL if settings.judge and not parts.has_model else ""
         self._leases = Leases(self._knowledge, seconds=settings.lease_seconds, times=parts.times)
         self.queue = self._make_queue()
         self._loop = JudgingLoop(self._move)
@@ -223,7 +224,7 @@ class Service:
     @property
     def error(self) -> str:
         """Why turns cannot be judged, found or stored, and since when; empty if they can."""
-        return self.error_for()
+        return joined(self._nobody, self.error_for(), self.queue.fault)
 
     def error_for(self, user_id: str = "") -> str:
         """Return the same for a user, or that the user's budget of the day is used up."""

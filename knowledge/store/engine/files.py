@@ -106,8 +106,8 @@ def _busy(folder: Path) -> str:
             "close it first (`await memory.close()`)."
         )
     return (
-        f"The store at '{folder}' is in use by {who}; close it, or share memories between "
-        "processes with a Qdrant server: set SOUFFLEUR_QDRANT_URL."
+        f"The store at '{folder}' is in use by {who}; close it, or let several programs reach it: "
+        "by `souffleur serve` and `souffleur.client`, or on a Qdrant server (SOUFFLEUR_QDRANT_URL)."
     )
 
 

@@ -16,7 +16,7 @@ from langgraph.runtime import Runtime
 from loguru import logger
 from pydantic import Field
 
-from souffleur.errors import SouffleurError
+from souffleur.errors import BlockingError, SouffleurError
 from souffleur.integrations.langchain.access import Access, Talk, Work, storable_id, talk_of
 from souffleur.knowledge.search.query import EVERYWHERE, Found, Scope
 from souffleur.knowledge.text.plain import single_line
@@ -224,6 +224,8 @@ class SouffleurMiddleware(AgentMiddleware[Any, Any, Any]):
     def _wait(self, work: Work) -> Any:
         try:
             return _logged(self._access.wait(work))
+        except BlockingError:  # the agent is called in a way that never has its memory
+            raise
         except Exception as error:  # noqa: BLE001  the agent replies without its memory
             return _logged(Recall(error=describe(error)))
 

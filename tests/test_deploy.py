@@ -21,7 +21,7 @@ GIVEN = {
 """What whoever starts it exports."""
 SERVICE_KEYS = {
     *("build", "command", "depends_on", "deploy", "environment", "healthcheck", "image"),
-    *("ports", "restart", "stop_grace_period", "volumes"),
+    *("env_file", "extra_hosts", "ports", "restart", "stop_grace_period", "volumes"),
 }
 
 

@@ -135,7 +135,8 @@ class SouffleurMiddleware(AgentMiddleware[Any, Any, Any]):
         agent.invoke({"messages": [("user", "hi")]}, context=Talk(user_id="u1", session_id="s1"))
 
     Memories are in no message and in no checkpoint. Rounds of tools are one turn. An error of the
-    memory is logged, and the agent replies without it; only a run without a user raises InputError.
+    memory is logged, and the agent replies without it; only a run without a user raises InputError,
+    and `invoke` in the event loop of the memory BlockingError.
     Put it first in the list, so that it reads the user's messages before others change them.
     """
 

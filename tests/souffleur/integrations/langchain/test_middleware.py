@@ -13,6 +13,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from souffleur import BlockingSouffleur, InputError, Settings, Souffleur, StoreError
+from souffleur.errors import BlockingError
 from souffleur.integrations.langchain import SouffleurMiddleware, Talk
 from souffleur.knowledge.turn import Turn
 from tests.scripted import Scripted, by_name
@@ -250,13 +251,13 @@ async def test_a_blocking_memory_serves_an_event_loop(blocking: BlockingSouffleu
 
 @in_loop
 async def test_a_synchronous_run_in_the_loop_of_the_memory(memory: Souffleur, ann: Talk) -> None:
-    """It cannot wait for what its own loop must do: it answers without memories."""
-    model = scripted("Hm.", "Green.")
+    """It cannot wait for what its own loop must do: it raises, and says what to call instead."""
+    model = scripted("Green.")
     agent = agent_of(model, memory)
-    agent.invoke(said("Which tea?"), context=ann)
-    assert model.systems == ["Be kind."]
+    with pytest.raises(BlockingError, match="ainvoke"):
+        agent.invoke(said("Which tea?"), context=ann)
     await asyncio.to_thread(agent.invoke, said("Which tea, now?"), context=ann)
-    assert TEA in model.systems[1]
+    assert TEA in model.systems[0]
 
 
 def test_the_prompt_keeps_its_blocks(blocking: BlockingSouffleur) -> None:

@@ -157,8 +157,6 @@ class Attempts:
         self._journal = journal
         self._endpoints = endpoints
         self._retries = retries
-        self.fault = ""
-        """Why the latest turn was set aside; empty if one was judged since."""
 
     async def judge(self, turns: Sequence[Turn]) -> float | None:
         """Try once; return the seconds until the next attempt, or `None` for no further attempt.
@@ -169,7 +167,6 @@ class Attempts:
             await self._judge(turns)
         except Exception as error:  # noqa: BLE001  the worker's edge: whatever it was, talk goes on
             return await self._failed(turns, error)
-        self.fault = ""
         return None
 
     async def _failed(self, turns: Sequence[Turn], error: Exception) -> float | None:
@@ -190,8 +187,6 @@ class Attempts:
         then = "set aside (see `souffleur list --failed`)" if last else "will be tried again"
         bound.bind(tries=tries).warning("turn not judged, {}: {}", then, describe(error))
         trace_bug(bound, error)
-        if last:
-            self.fault = f"a turn was set aside (see `souffleur list --failed`): {text}"
         return None if last else self._retries.wait(tries)
 
     async def _note_cost(self, turn: Turn, error: Exception) -> None:

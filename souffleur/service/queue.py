@@ -142,11 +142,6 @@ class Queue:
         self._closing = False
 
     @property
-    def fault(self) -> str:
-        """Why the latest turn was set aside; empty if one was judged since."""
-        return self._attempts.fault
-
-    @property
     def is_stalled(self) -> bool:
         """Whether turns wait for an endpoint, for the store, or for the budget of another day."""
         return bool(self._stalled) or self._is_poor

@@ -224,7 +224,7 @@ class Service:
     @property
     def error(self) -> str:
         """Why turns cannot be judged, found or stored, and since when; empty if they can."""
-        return joined(self._nobody, self.error_for(), self.queue.fault)
+        return joined(self._nobody, self.error_for())
 
     def error_for(self, user_id: str = "") -> str:
         """Return the same for a user, or that the user's budget of the day is used up."""

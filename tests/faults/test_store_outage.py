@@ -158,7 +158,9 @@ async def test_a_flush_that_fails_is_told_and_made_good(tmp_path: Path) -> None:
         room=free_bytes,
         sync=disk.sync,
     )
-    memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings(**where(tmp_path)))
+    memory = Souffleur(
+        Parts(base, times=from_clock(lambda: NOW)), Settings(**where(tmp_path), judge=False)
+    )
     loop_errors: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, what: loop_errors.append(what))
     disk.refuses = True

@@ -15,7 +15,6 @@ import pytest
 from souffleur import BlockingSouffleur, Settings, Souffleur
 from souffleur.errors import StoreBusyError
 from tests.scripted import SKIP, Scripted, add, answer
-from tests.stage import staged
 from tests.stub import Stub, say
 
 TEA = json.dumps(answer(add("Ann likes green tea.", "I like green tea")))
@@ -161,13 +160,3 @@ async def test_the_error_says_that_nobody_judges(tmp_path: Path) -> None:
             assert memory.error.startswith(told)
             assert bool(memory.error) == judge
             assert (await memory.recall(user_id="ann", text="hi")).error == ""
-
-
-async def test_the_error_says_that_a_turn_was_set_aside(tmp_path: Path) -> None:
-    """As its model gave no usable answer, until a turn is judged."""
-    said = ["no", "no", SKIP]
-    async with staged(tmp_path, lambda _: said.pop(0), tries=1) as stage:
-        await stage.say("hello")
-        assert "set aside" in stage.memory.error
-        await stage.say("hello again")
-        assert stage.memory.error == ""

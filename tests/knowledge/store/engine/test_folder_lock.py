@@ -38,7 +38,7 @@ def test_another_process_is_named_and_its_death_frees(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
-        told = rf"'{tmp_path}' is in use by process {holder.pid} since 20.* SOUFFLEUR_QDRANT_URL"
+        told = rf"'{tmp_path}' is in use by process {holder.pid} since 20.*SOUFFLEUR_QDRANT_URL"
         with pytest.raises(StoreBusyError, match=told), locked_folder(tmp_path):
             pass
         holder.kill()

@@ -39,6 +39,17 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
+class Recorded:
+    """A recorded run, and where its answers came from."""
+
+    run: Run
+    played: int
+    """Number of answers that were in the recordings already."""
+    asked: int
+    """Number of answers that the model was asked for."""
+
+
+@dataclass(frozen=True)
 class EvalSetup:
     """The models and settings that a script is evaluated with."""
 
@@ -128,23 +139,26 @@ async def record(
     now: datetime | None = None,
     parallel: int = 8,
     step: Progress = lambda done, total: None,
-) -> Run:
+) -> Recorded:
     """Run a suite with a live model and keep its answers, one file for each script.
 
     Answers that a file already has are not asked again. If a script was played to its end, answers
     that it no longer asks for are dropped.
     """
-    begun = now or datetime.now(UTC)
+    begun, recorders = now or datetime.now(UTC), list[Recorder]()
 
     async def one(script: Script) -> Evaluated:
         path = recordings / f"{script.name}.jsonl"
         recorder = Recorder(chat, path, model=settings.model, now=begun)
+        recorders.append(recorder)
         done = await evaluate(script, EvalSetup(settings, recorder, recorder))
         if not done[0].troubles:
             prune(path, recorder.used)
         return done
 
-    return make_run(await _side_by_side(files, one, parallel, step), settings.model, "recorded")
+    run = make_run(await _side_by_side(files, one, parallel, step), settings.model, "recorded")
+    asked = sum(one.asked for one in recorders)
+    return Recorded(run, sum(len(one.used) for one in recorders) - asked, asked)
 
 
 def make_run(done: Sequence[Evaluated], model: str, mode: str) -> Run:

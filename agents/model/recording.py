@@ -56,6 +56,8 @@ class Recorder:
         self._path = Path(path)
         self.used: list[str] = []
         """Keys of the requests so far, for `prune`."""
+        self.asked = 0
+        """Number of these requests that were sent to the other chat."""
         if not self._path.exists() or not self._path.stat().st_size:
             header = {
                 "format": RECORDING_FORMAT,
@@ -78,6 +80,7 @@ class Recorder:
         key = request_key(request)
         self.used.append(key)
         if key not in self._entries:
+            self.asked += 1
             entry = await _asked(self._chat, request, key)
             if key not in self._entries:
                 self._append(entry)

@@ -111,7 +111,9 @@ async def record(
             )
     finally:
         await endpoint.aclose()
-    return _written(ResultFile(runs=(made,)), out)
+    played = f"{made.played:,} from the recordings in {folder}"
+    typer.echo(f"answers: {played}, {made.asked:,} asked of the model", err=True)
+    return _written(ResultFile(runs=(made.run,)), out)
 
 
 @printed

@@ -145,7 +145,7 @@ def written(folder: Path, **texts: str) -> list[Path]:
 def recorded(files: Sequence[Path], folder: Path, chat: Scripted | None = None) -> Run:
     settings = default_settings().model_copy(update={"model": "scripted", "tries": 1})
     work = record(files, folder / "recordings", settings, chat or scripted(), now=NOW)
-    return asyncio.run(work)
+    return asyncio.run(work).run
 
 
 @pytest.fixture(scope="module")
@@ -299,7 +299,7 @@ def test_turns_judged_together_are_marked_each_by_itself(tmp_path: Path) -> None
     files, folder = written(tmp_path, moving=MOVING), tmp_path / "recordings"
     settings = default_settings().model_copy(update={"model": "scripted", "judge_every": 5})
     chat = scripted(monitor=judge)
-    run = asyncio.run(record(files, folder, settings, chat, now=NOW))
+    run = asyncio.run(record(files, folder, settings, chat, now=NOW)).run
     (script,) = run.scripts
     assert [[op.op for op in step.ops] for step in script.steps[:4]] == [
         ["UPDATE"],
@@ -379,7 +379,7 @@ def test_answers_of_another_model_are_not_mixed_in(tmp_path: Path) -> None:
     files = written(tmp_path, quiet=QUIET)
     recorded(files, tmp_path)
     settings = default_settings().model_copy(update={"model": "another"})
-    run = asyncio.run(record(files, tmp_path / "recordings", settings, scripted(), now=NOW))
+    run = asyncio.run(record(files, tmp_path / "recordings", settings, scripted(), now=NOW)).run
     assert "holds answers of scripted, not of another" in run.troubles[0]
     assert "with --recordings (or --record FILE), or delete this file first" in run.troubles[0]
 

@@ -89,6 +89,18 @@ def test_what_was_recorded_is_run_without_a_model(
     assert "Lin likes tea." in page.read_text(encoding="utf-8")
 
 
+def test_a_second_recording_says_that_nothing_was_asked(
+    run: Run, folders: list[str], endpoint: Stub
+) -> None:
+    """Both times it tells how many answers were there already, and how many were asked."""
+    _, _, err = run("eval", "record", *folders)
+    asked = len(endpoint.requests)
+    assert f"0 from the recordings in {folders[-1]}, {asked} asked of the model" in err
+    _, _, err = run("eval", "record", *folders)
+    assert f"{asked} from the recordings in {folders[-1]}, 0 asked of the model" in err
+    assert len(endpoint.requests) == asked
+
+
 def test_a_missing_recording_is_an_error_that_says_what_to_do(run: Run, folders: list[str]) -> None:
     """It names the script and the command."""
     code, out, _ = run("eval", "run", *folders)

@@ -15,7 +15,7 @@ from souffleur.cli.console import STANDARD_OUTPUT, plain, progress
 from souffleur.cli.memory import find_owner, need_no_owner, stop_on_signal
 from souffleur.cli.options import ME, User, Yes, flag, of_agent, of_user
 from souffleur.errors import StoreBusyError
-from souffleur.report.phrases import MEMORIES, count, size
+from souffleur.report.phrases import MEMORIES, count, dollars, size
 
 if TYPE_CHECKING:
     from souffleur.cli.memory import Memory
@@ -264,7 +264,7 @@ def _format_judging(done: "Imported") -> str:
     if done.input_tokens:
         parts.append(f"{done.input_tokens:,} tokens in, {done.output_tokens:,} out")
         prices = "dollars unknown: set SOUFFLEUR_PRICE_IN and SOUFFLEUR_PRICE_OUT"
-        parts.append(f"${done.dollars:,.2f}" if done.dollars else prices)
+        parts.append(dollars(done.dollars) if done.dollars else prices)
     if done.days:
         parts.append(f"{count(done.days, 'day', 'days')} within the budgets")
     return "; ".join(parts)

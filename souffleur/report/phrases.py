@@ -1,4 +1,4 @@
-"""Numbers with their nouns, and durations, as a person would say them."""
+"""Numbers with their nouns, sums and durations, as a person would say them."""
 
 from datetime import timedelta
 
@@ -22,6 +22,15 @@ def size(length: int) -> str:
     ('35 kB', '2.6 MB')
     """
     return f"{length / 1e6:,.1f} MB" if length >= 1e6 else f"{-(-length // 1000)} kB"
+
+
+def dollars(amount: float) -> str:
+    """Return a sum of dollars in words.
+
+    >>> dollars(0.0037), dollars(0.4), dollars(1234.5)
+    ('under $0.01', '$0.40', '$1,234.50')
+    """
+    return f"${amount:,.2f}" if amount >= 0.01 else "under $0.01"
 
 
 def duration(length: timedelta) -> str:

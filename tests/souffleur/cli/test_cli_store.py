@@ -80,6 +80,8 @@ def test_chats_are_taken_and_judged(
     assert (code, out.splitlines()[0]) == (0, "would import: 2 turns")
     assert "2 calls of the model; 6,4" in out
     assert "set SOUFFLEUR_PRICE_IN" in out
+    monkeypatch.setenv("SOUFFLEUR_PRICE_IN", "0.1")
+    assert "out; under $0.01" in run("store", "import", str(file), *ME, "--dry-run")[1]
     monkeypatch.setenv("SOUFFLEUR_PRICE_IN", "1")
     monkeypatch.setenv("SOUFFLEUR_CALLS_PER_DAY", "1")
     monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))

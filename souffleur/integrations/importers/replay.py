@@ -236,10 +236,13 @@ def estimate(turns: Sequence[ChatTurn], settings: Settings) -> Estimate:
 
 
 def _count_judging(turns: Sequence[ChatTurn], settings: Settings) -> int:
-    """Return the number of judging calls, grouped as the queue groups waiting turns."""
+    """Return the number of judging calls, grouped as the queue groups waiting turns.
+
+    The first turn counts as a call of its own: a judge takes it before the others have arrived.
+    """
     usual = max(USUAL_TURNS_PER_CALL, settings.judge_every)
-    most, calls = max(settings.turns_per_call, settings.judge_every), 0
-    for _, group in itertools.groupby(turns, key=lambda turn: turn.session_id):
+    most, calls = max(settings.turns_per_call, settings.judge_every), 1
+    for _, group in itertools.groupby(turns[1:], key=lambda turn: turn.session_id):
         left = sum(1 for _ in group)
         while left > 0:
             left -= turns_per_call(min(left, most), 0, most, usual)

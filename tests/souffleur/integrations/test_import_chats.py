@@ -250,6 +250,22 @@ async def test_the_estimate(tmp_path: Path) -> None:
     assert told.input_tokens == pytest.approx(sum(prompts), rel=0.3)
 
 
+async def test_the_days_within_a_budget_suffice(tmp_path: Path) -> None:
+    """A budget of exactly the estimated calls is enough, also if a judge takes the first turn."""
+    turns = [("user", "I sail."), ("assistant", "Ahoy.")] * 3
+    lines = [{"role": role, "content": said, "at": "2024-01-03"} for role, said in turns]
+    file = written(tmp_path, lines)
+    three = portrait("Ann sails.", "She is at sea.", "She likes it.")
+    chat = Scripted(by_name(monitor=SKIP, episode=episode("They sailed."), portrait=three))
+    async with opened(tmp_path / "a") as memory:
+        told = await memory.import_file(file, user_id="ann", dry_run=True)
+    async with opened(tmp_path / "b", chat, user_calls_per_day=told.calls) as memory:
+        assert (await memory.import_file(file, user_id="ann")).days == 1
+        await memory.flush()
+        assert len(chat.requests) == told.calls
+        assert await memory.portrait(user_id="ann")
+
+
 async def test_turns_of_any_chat() -> None:
     """All texts of the user are in the turns once, in order, and times never go back."""
     line = st.tuples(st.booleans(), st.integers(0, 2000), st.sampled_from("ab "))

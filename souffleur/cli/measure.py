@@ -302,7 +302,8 @@ def _print_metrics(runs: "Sequence[Run]") -> None:
         group = metric.group
         counted = group == "errors"
         table.add_row(metric.name, *(interval(cell, counted=counted) for cell in cells))
-    print_table(table)
+    if table.row_count:
+        print_table(table)
 
 
 def _print_comparison(compared: "Comparison") -> None:

@@ -108,6 +108,13 @@ def test_a_missing_recording_is_an_error_that_says_what_to_do(run: Run, folders:
     assert "souffleur eval record --only tea_en" in " ".join(out.split())
 
 
+def test_a_wrong_field_is_told_alone(run: Run, folders: list[str]) -> None:
+    """No table of metrics stands before the error, as there is nothing to measure."""
+    (Path(folders[1]) / "tea_en.yaml").write_text(SCRIPT + "colour: red\n", encoding="utf-8")
+    code, out, _ = run("eval", "run", *folders)
+    assert (code, out.split()[0], "colour" in out) == (1, "failed", True)
+
+
 def test_several_judges_stand_side_by_side_and_the_worse_one_is_told(
     run: Run, folders: list[str], endpoint: Stub, tmp_path: Path
 ) -> None:

@@ -18,6 +18,7 @@ from souffleur.evals.result import (
     number,
 )
 from souffleur.report.page import render
+from souffleur.report.phrases import count
 
 HEADLINES = (
     *("all precision", "all recall", "wrong deletes", "invented", "breaches", "noise"),
@@ -60,6 +61,7 @@ def to_html(saved: ResultFile, *, title: str = "Souffleur: evals") -> str:
         headlines=headlines,
         shortfalls=shortfalls,
         count_faults=count_faults,
+        count=count,
         faults=faults,
         marked=marked,
         misses=misses,

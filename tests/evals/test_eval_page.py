@@ -120,6 +120,12 @@ def test_the_page_is_whole_and_loads_nothing() -> None:
     assert "light-dark(" in text
 
 
+def test_one_script_is_not_several() -> None:
+    """Scripts and turns are counted with the right noun."""
+    assert "recorded: 1 script, 1 turn<" in html(run())
+    assert "recorded: 2 scripts, 2 turns<" in html(run(scripts=(played(), played())))
+
+
 def test_all_of_a_dialogue_is_there() -> None:
     """Turns, ops with their marks, misses, the block, the prompt as sent, and the answer."""
     text = html(run())

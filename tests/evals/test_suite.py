@@ -1,7 +1,9 @@
 """The suite: a script through the real runtime and a scripted model, recorded and played back."""
 
 import asyncio
+import re
 from collections.abc import Sequence
+from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,7 @@ from souffleur.knowledge.memory import Category, Due
 from souffleur.knowledge.policy import COMPANION
 from souffleur.settings import Settings, default_settings
 from tests.build import NOW
-from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name, episode, update
+from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name, decided, episode, update
 
 MOVING = """
 about: cascade
@@ -382,6 +384,32 @@ def test_answers_of_another_model_are_not_mixed_in(tmp_path: Path) -> None:
     run = asyncio.run(record(files, tmp_path / "recordings", settings, scripted(), now=NOW)).run
     assert "holds answers of scripted, not of another" in run.troubles[0]
     assert "with --recordings (or --record FILE), or delete this file first" in run.troubles[0]
+
+
+def right(request: Request) -> Answer:
+    """Judges the script of `eval new` without a fault."""
+    asked = request.messages[1].content
+    said = asked.partition("## The exchange to judge")[2]
+    if "allergic" in said:
+        return answer(add("Ann is allergic to nuts.", "I am allergic to them."))
+    if "Storgata" not in said:
+        return SKIP
+    (home,) = re.findall(r"(?m)^(m\d+)\b.*Bergen", asked)
+    words = "Ann lives in Oslo, at Storgata 4; she lived in Bergen before."
+    return answer(update(home, words, "I have moved to Oslo now, Storgata 4"))
+
+
+def test_a_model_without_fault_is_right_in_all_of_a_new_script(tmp_path: Path) -> None:
+    """Also its review, which keeps what was learned."""
+    template = (resources("souffleur.evals") / "templates" / "script.yaml").read_text("utf-8")
+    chat = scripted(monitor=right, review=lambda request: decided(request, "KEEP"))
+    run = recorded(written(tmp_path, first=template), tmp_path, chat)
+    (script,) = run.scripts
+    assert not run.troubles
+    assert "KEEP" in [op.op for step in script.steps for op in step.ops]
+    assert (run.metrics["all precision"].value, run.metrics["all recall"].value) == (1, 1)
+    assert [step.judged.is_clean for step in script.steps] == [True] * 5
+    assert not script.end
 
 
 def test_a_script_is_played_by_the_same_settings_everywhere() -> None:

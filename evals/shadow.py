@@ -1,9 +1,11 @@
 """Shadow judging: the latest turns of a store, judged again by a model, beside what was done then.
 
 It reads a backup. Each turn is judged in a store of its own, which holds the memories as they were
-before that turn, so neither the store nor a later turn is changed by it.
+before that turn, so neither the store nor a later turn is changed by it. Turns that were judged in
+one call are judged again in one call, and compared as one: an op belongs to the call.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ from souffleur.errors import AnswerError
 from souffleur.evals.fixture import scratch, to_op_records
 from souffleur.evals.result import OpRecord
 from souffleur.knowledge.memory import Memory
-from souffleur.knowledge.operation import LedgerEntry
+from souffleur.knowledge.operation import ActorKind, LedgerEntry
 from souffleur.knowledge.store.backup import restore
 from souffleur.knowledge.store.records import put_memories
 from souffleur.knowledge.turn import Turn, TurnState
@@ -29,10 +31,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ShadowTurn:
-    """A turn, what was done after it, and what the other model would have done."""
+class ShadowCall:
+    """The turns of a call, what was done after them, and what the other model would have done."""
 
-    turn: Turn
+    turns: tuple[Turn, ...]
     did: tuple[OpRecord, ...]
     would: tuple[OpRecord, ...]
     error: str = ""
@@ -56,31 +58,51 @@ async def shadow(
     last: int,
     chat: "Chat | None" = None,
     step: Callable[[int, int], None] = lambda done, total: None,
-) -> list[ShadowTurn]:
+) -> list[ShadowCall]:
     """Judge the last turns of a user again, by the model of the settings; oldest first.
 
+    A call is left out if one of its turns is hidden, without words, or was judged again since.
     Raises FileError if the backup cannot be read, EndpointError if the model does not answer.
     """
-    found: list[ShadowTurn] = []
+    found: list[ShadowCall] = []
     async with _opened(settings, chat, backup) as copy:
         ledger = await copy.knowledge.journal.entries(user_id)
         judged = await copy.knowledge.journal.turns(state=TurnState.JUDGED, user_id=user_id)
-        turns = [turn for turn in judged if turn.messages and not turn.hidden][-last:]
-        for turn in turns:
-            found.append(await _shadowed(copy, turn, ledger, settings, chat))
-            step(len(found), len(turns))
+        calls = _calls([turn for turn in judged if turn.messages and not turn.hidden], ledger, last)
+        for turns, own in calls:
+            found.append(await _shadowed(copy, turns, own, ledger, settings, chat))
+            step(len(found), len(calls))
     return found
+
+
+def _calls(
+    turns: Sequence[Turn], ledger: Sequence[LedgerEntry], last: int
+) -> list[tuple[tuple[Turn, ...], list[LedgerEntry]]]:
+    """Return the calls that judged the last of these turns: all turns of each, and its entries."""
+    verdicts = defaultdict[str, list[LedgerEntry]](list)
+    for entry in ledger:
+        if entry.by.who is ActorKind.MONITOR:
+            verdicts[entry.verdict_id].append(entry)
+    latest = {id: verdict for verdict, own in verdicts.items() for id in own[0].turn_ids}
+    there, calls = {turn.id: turn for turn in turns}, []
+    for verdict in dict.fromkeys(latest[turn.id] for turn in turns[-last:] if turn.id in latest):
+        own = verdicts[verdict]
+        ids = own[0].turn_ids
+        if all(id in there and latest[id] == verdict for id in ids):
+            calls.append((tuple(there[id] for id in ids), own))
+    return calls
 
 
 async def _shadowed(
     copy: Souffleur,
-    turn: Turn,
+    turns: tuple[Turn, ...],
+    own: Sequence[LedgerEntry],
     ledger: Sequence[LedgerEntry],
     settings: Settings,
     chat: "Chat | None",
-) -> ShadowTurn:
-    own = [one for one in ledger if turn.id in one.turn_ids]
-    before = ledger[: ledger.index(own[0])] if own else [one for one in ledger if one.at < turn.at]
+) -> ShadowCall:
+    turn = turns[0]
+    before = ledger[: ledger.index(own[0])]
     persona = (await copy.cast()).persona(turn.user_id, turn.agent_id)
     earlier = await copy.knowledge.journal.messages_before(turn, limit=settings.window)
     named = {"user_title": persona.user, "assistant_name": persona.assistant}
@@ -89,12 +111,12 @@ async def _shadowed(
     async with _opened(there, chat) as stage:
         await put_memories(stage.knowledge, memories_after(before))
         monitor = stage.parts.needed_agents.monitor
+        clipped = [one.clipped() for one in turns]
         try:
-            would = (await monitor.run([turn.clipped()], earlier, dry_run=True)).outcomes
+            would = (await monitor.run(clipped, earlier, dry_run=True)).outcomes
         except AnswerError as unusable:
             error = str(unusable)
-    did = to_op_records(own)
-    return ShadowTurn(turn, did, to_op_records(would), error)
+    return ShadowCall(turns, to_op_records(own), to_op_records(would), error)
 
 
 def memories_after(entries: Sequence[LedgerEntry]) -> list[Memory]:

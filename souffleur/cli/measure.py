@@ -24,7 +24,7 @@ from souffleur.report.phrases import count
 if TYPE_CHECKING:
     from souffleur.evals.compare import Comparison, Difference
     from souffleur.evals.result import OpRecord, ResultFile, Run, Step
-    from souffleur.evals.shadow import ShadowTurn
+    from souffleur.evals.shadow import ShadowCall
     from souffleur.settings import Settings
 
 Recordings = Annotated[
@@ -141,12 +141,13 @@ def shadow(
     return Result(data, lambda: _print_shadow(found))
 
 
-def _print_shadow(found: "Sequence[ShadowTurn]") -> None:
-    """Print the turns that were judged differently, with the ops side by side."""
+def _print_shadow(found: "Sequence[ShadowCall]") -> None:
+    """Print the turns of the calls that were judged differently, with the ops side by side."""
     for one in found:
         if one.is_same:
             continue
-        console.print(f"[bold]{escape(single_line(one.turn.user))}[/]", soft_wrap=True)
+        for turn in one.turns:
+            console.print(f"[bold]{escape(single_line(turn.user))}[/]", soft_wrap=True)
         for name, ops in (("did", one.did), ("would", one.would)):
             lines = [_op_line(op) for op in ops] or ["nothing"]
             for line in lines:
@@ -154,7 +155,7 @@ def _print_shadow(found: "Sequence[ShadowTurn]") -> None:
         if one.error:
             console.print(f"  [yellow]{escape(one.error)}[/]", soft_wrap=True)
     same = sum(one.is_same for one in found)
-    console.print(f"{same} of {count(len(found), 'turn')} judged alike")
+    console.print(f"{same} of {count(len(found), 'call')} judged alike")
 
 
 def _op_line(op: "OpRecord") -> str:

@@ -109,9 +109,7 @@ async def _serve(settings: "Settings", host: str, port: int, schedule: bool) -> 
                 async with listening(app, at, drain=drain, stopping=ending):
                     where = address(host, port)
                     spare_what_lasts()
-                    who = (
-                        "with a token" if tokens.is_there else "from this machine, without a token"
-                    )
+                    who = "with a token" if tokens.in_use else "from this machine, without a token"
                     typer.echo(f"serving at {where} {who}")
                     for line in _banner(where, chosen, judge, models):
                         typer.echo(line)

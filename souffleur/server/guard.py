@@ -101,7 +101,7 @@ class Guard:
             return Access()
         if is_open(scope["path"]):
             return None
-        if not self._tokens.is_there:
+        if not self._tokens.in_use:
             self._check_local(scope, headers)
             self._count(_address(scope))
             return Access()

@@ -23,7 +23,7 @@ async def listening_for_owner(memory: Souffleur, at: socket.socket) -> AsyncIter
 
 def check_exposure(host: str, tokens: TokenFile) -> None:
     """Raise SettingsError for a host that other machines can reach, if there is no token."""
-    if not is_local(host) and not tokens.is_there:
+    if not is_local(host) and not tokens.in_use:
         raise SettingsError(
             f"{host} can be reached by other machines, and there is no token yet: make one with "
             "`souffleur token --admin`, or listen at 127.0.0.1"

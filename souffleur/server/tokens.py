@@ -78,7 +78,9 @@ class TokenFile:
     """The tokens in a file; a change of the file takes effect at once."""
 
     def __init__(self, file: Path) -> None:
+        """Take the file. Raises SettingsError if it cannot be looked at."""
         self.file = file
+        self._was_there = self._stamp() is not None
         self._read_at: tuple[int, int, int] | None = None
         self._tokens: list[Token] = []
 
@@ -92,9 +94,13 @@ class TokenFile:
         return self._tokens
 
     @property
-    def is_there(self) -> bool:
-        """Whether the file exists: if it has no tokens, all callers are refused."""
-        return self._stamp() is not None
+    def in_use(self) -> bool:
+        """Whether a token is needed: the file is there, or was there since this object was made.
+
+        If it vanishes, nobody holds a valid token, and all callers are refused.
+        """
+        self._was_there = self._was_there or self._stamp() is not None
+        return self._was_there
 
     def find(self, secret: str) -> Token | None:
         """Return the token of a secret; `None` for an unknown secret. Raises SettingsError."""
@@ -129,7 +135,7 @@ class TokenFile:
         lock = self.file.with_name(f"{self.file.name}.lock")
         with os.fdopen(os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)) as held:
             portalocker.lock(held, portalocker.LOCK_EX)  # until the file is closed
-            yield self._read() if self.is_there else []
+            yield self._read() if self._stamp() else []
 
     def _stamp(self) -> tuple[int, int, int] | None:
         try:

@@ -114,6 +114,21 @@ async def test_a_token_holds_at_once_and_no_longer_when_revoked(
         assert (broken.status_code, broken.json()["error"]["type"]) == (503, "SettingsError")
 
 
+async def test_a_file_that_vanishes_opens_nothing(memory: Souffleur, tmp_path: Path) -> None:
+    """Who had tokens at the start, or since, refuses everybody until a new token is made."""
+    file = tmp_path / "tokens.json"
+    secret = TokenFile(file).make(Role.ADMIN, now=NOW)
+    tokens = TokenFile(file)
+    for _ in range(2):  # it was there at the start, and then while requests came
+        file.unlink()
+        async with calling(memory, tokens) as http:
+            assert (await http.get(LIST)).status_code == 401
+            assert (await http.get(LIST, headers=bearer(secret))).status_code == 401
+            check_exposure("0.0.0.0", tokens)
+            secret = TokenFile(file).make(Role.ADMIN, now=NOW)
+            assert (await http.get(LIST, headers=bearer(secret))).status_code == 200
+
+
 async def test_the_file_holds_no_token(tmp_path: Path) -> None:
     """It holds hashes, readable by the owner alone; a token of nobody is refused."""
     tokens = TokenFile(tmp_path / "deep" / "tokens.json")

@@ -39,6 +39,7 @@ _NOUNS = {
 }
 _IN_EVERY_STORE = frozenset({"meta", "lease"})
 """Records of every store; they are not counted."""
+_NO_TOKENS = "tokens are not in a backup: make new ones with `souffleur token`"
 
 
 @printed
@@ -85,7 +86,7 @@ async def restore(
     with progress("restoring") as step:
         made = await restore_backup(file, place, step=step)
     said = f"restored to {place}, as of {made.made_at:%Y-%m-%d %H:%M} UTC:"
-    said = f"{said}\n{format_counts(made.counts)}"
+    said = f"{said}\n{format_counts(made.counts)}\n{_NO_TOKENS}"
     return Result({"store": str(place), **plain(made)}, lambda: print(said))
 
 

@@ -24,7 +24,10 @@ ME = ("--user", "ann")
 
 @on_disk
 def test_a_store_is_saved_and_restored(run: Run, tmp_path: Path) -> None:
-    """What `backup` wrote, `restore` brings to an empty folder; a full one is refused."""
+    """What `backup` wrote, `restore` brings to an empty folder; a full one is refused.
+
+    It says that tokens are not among it.
+    """
     run("remember", "Ann likes green tea.", *ME)
     file, new = tmp_path / "b.zip", tmp_path / "new"
     made = data(run, "store", "backup", str(file))
@@ -32,6 +35,7 @@ def test_a_store_is_saved_and_restored(run: Run, tmp_path: Path) -> None:
     code, out, _ = run("store", "restore", str(file), "--into", str(new))
     assert code == 0
     assert "1 ledger entry, 1 memory" in out
+    assert "tokens are not in a backup: make new ones with `souffleur token`" in out
     code, _, err = run("store", "restore", str(file))
     assert code == 1
     assert "holds memories already: name an empty place" in err

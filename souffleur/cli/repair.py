@@ -78,8 +78,15 @@ async def erase(
         return _receipt(await memory.erase_turn(id, user_id=owner))
     if user is not None:
         _ask(f"Erase everything of {user!r}", yes=yes)
-        return _receipt(await memory.erase_user(user_id=user))
+        return _receipt(await _erase_person(memory, user))
     raise SettingsError("say what to erase: --user ID, --memory ID, --turn ID or --topic WORDS")
+
+
+async def _erase_person(memory: "Memory", user: str) -> "Erased":
+    from souffleur.server.tokens import TokenFile, erase_person
+    from souffleur.settings import load_settings
+
+    return await erase_person(memory, TokenFile(load_settings().tokens_file), user)
 
 
 async def _preview(memory: "Memory", topic: str, user: str) -> "TopicPreview":

@@ -23,6 +23,7 @@ from souffleur.knowledge.memory import Category, Kind, MemoryState
 from souffleur.knowledge.operation import Importance, LedgerEntry, is_id
 from souffleur.knowledge.search.query import Scope
 from souffleur.knowledge.store.backup import BackupManifest
+from souffleur.knowledge.store.erasing import Erased
 from souffleur.knowledge.store.export import Exported
 from souffleur.knowledge.store.transfer import Imported
 from souffleur.knowledge.text.plain import mend
@@ -338,6 +339,7 @@ CALLS: Mapping[str, Call] = {
     "extract": _call("POST", "/api/memories/extract", _ENTRIES, of_messages),
     "list": Call("GET", "/api/memories", Page, prepare=of_list),
     "cast": Call("GET", "/api/cast", Cast, prepare=of_anybody),
+    "erase_user": _call("DELETE", "/api/users", Erased, checked),
     "retry": Call("POST", "/api/retry", Counted, prepare=of_retry, result=_value),
     "run": _call("POST", "/api/runs/{name}", RunAnswer, of_run, result=_to_run_result),
     "backup": _call("POST", "/api/backup", BackupManifest, of_backup),

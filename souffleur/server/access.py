@@ -14,7 +14,7 @@ from souffleur.api import Souffleur
 from souffleur.knowledge.identity import MAX_ID_LENGTH, PERSONAS, check_sent_id
 from souffleur.server.problems import RequestError
 from souffleur.server.table import METHODS
-from souffleur.server.tokens import Role, Token
+from souffleur.server.tokens import Role, Token, TokenFile
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,11 @@ def memory_of(request: Request) -> Souffleur:
     return cast(Souffleur, request.app.state.memory)
 
 
+def tokens_of(request: Request) -> TokenFile | None:
+    """Return the tokens of the server; `None` for a socket that only the owner can open."""
+    return cast(TokenFile | None, request.app.state.tokens)
+
+
 def check_model(memory: Souffleur) -> None:
     """Raise RequestError (503) if the server has no model."""
     if not memory.has_model:
@@ -117,6 +122,7 @@ def check_method(request: Request) -> None:
 
 Caller = Annotated[Access, Depends(access_of)]
 Memory = Annotated[Souffleur, Depends(memory_of)]
+Tokens = Annotated[TokenFile | None, Depends(tokens_of)]
 
 
 def _owner(caller: Caller, user_id: UserId = None) -> str:

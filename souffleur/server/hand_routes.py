@@ -15,6 +15,7 @@ from souffleur.knowledge.memory import Category, Kind, MemoryState
 from souffleur.knowledge.operation import Importance, LedgerEntry
 from souffleur.knowledge.people import Person, PersonaCard, sphere_of
 from souffleur.knowledge.search.query import Wanted
+from souffleur.knowledge.store.erasing import Erased
 from souffleur.knowledge.store.export import export_lines
 from souffleur.knowledge.store.transfer import Imported
 from souffleur.lookup import READABLE
@@ -27,6 +28,7 @@ from souffleur.server.access import (
     OwnerOrAll,
     Talker,
     TalkerOrAll,
+    Tokens,
     Whose,
     check_model,
 )
@@ -34,6 +36,7 @@ from souffleur.server.events import MemoryEvent, follow, latest_place, read_plac
 from souffleur.server.paging import Cursor, Since, Until, learned, page_of
 from souffleur.server.problems import RequestError
 from souffleur.server.table import ARGUMENTS, Alive, Body, Counted, Id, Page, Ready, RunAnswer
+from souffleur.server.tokens import erase_person
 from souffleur.service.run import RunLimits, RunOptions, RunResult
 from souffleur.times import moment
 
@@ -122,6 +125,12 @@ def _answer(result: RunResult) -> RunAnswer:
 async def retry(memory: Memory, body: RetryBody | None = None) -> Counted:
     """Judge failed turns again in the background; return their number."""
     return Counted(await memory.retry(user_id=body.of_user if body else None))
+
+
+@router.delete("/api/users", tags=["people"])
+async def erase_user(memory: Memory, tokens: Tokens, user_id: Owner) -> Erased:
+    """Erase everything of a user for good, and revoke the user's tokens; return the numbers."""
+    return await erase_person(memory, tokens, user_id)
 
 
 @router.get("/api/cast", tags=["people"])

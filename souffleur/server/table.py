@@ -246,7 +246,6 @@ ROWS = (
     Row("POST", "/api/pending/{id}/confirm", Souffleur.confirm, OWNERS, "changes"),
     Row("POST", "/api/pending/{id}/reject", Souffleur.reject, OWNERS, "changes"),
     Row("GET", "/api/users", Souffleur.users, ADMINS, "people"),
-    Row("DELETE", "/api/users", Souffleur.erase_user, OWNERS, "people", long=True),
     Row("PUT", "/api/person", Souffleur.introduce, OWNERS, "people"),
     Row("GET", "/api/preferences", Souffleur.preferences, TALKERS, "people"),
     Row("PATCH", "/api/preferences", Souffleur.set_preferences, OWNERS, "people"),
@@ -291,7 +290,7 @@ INSPECTION = (
 BY_HAND: Mapping[frozenset[Role], Sequence[str]] = {
     TALKERS: ("alive", "cast", "list", "ready", "remember"),
     OWNERS: (
-        *("events", "export", "import_file", "person"),
+        *("erase_user", "events", "export", "import_file", "person"),
         # routes of the user's page
         *("cards", "figures", "home", "learning", "me", "names", "questions"),
         *("turn", "turns", "why"),

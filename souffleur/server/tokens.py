@@ -6,18 +6,21 @@ import json
 import os
 import secrets
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
+from typing import Protocol
 
 import portalocker
 from pydantic import AwareDatetime, TypeAdapter, ValidationError, model_validator
 
-from souffleur.errors import SettingsError
+from souffleur.errors import NotFoundError, SettingsError
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.memory import Frozen
+from souffleur.knowledge.store.erasing import Erased
 
 PREFIX = "souffleur_"
 """The beginning of every token, so that scanners for leaked secrets find it."""
@@ -122,8 +125,17 @@ class TokenFile:
 
     def revoke(self, beginning: str) -> list[Token]:
         """Remove the tokens with this beginning of their hash; return the removed tokens."""
+        return self._remove(lambda one: bool(beginning) and one.digest.startswith(beginning))
+
+    def revoke_user(self, user_id: str) -> list[Token]:
+        """Remove the tokens of a user; return the removed tokens. Raises SettingsError."""
+        return self._remove(lambda one: one.role is Role.USER and one.who == user_id)
+
+    def _remove(self, leaves: Callable[[Token], bool]) -> list[Token]:
+        if not self.tokens:
+            return []  # without a file, none is made
         with self._alone() as tokens:
-            gone = [one for one in tokens if beginning and one.digest.startswith(beginning)]
+            gone = [one for one in tokens if leaves(one)]
             if gone:
                 self._write([one for one in tokens if one not in gone])
         return gone
@@ -166,3 +178,27 @@ class TokenFile:
         with os.fdopen(handle, "w") as file:  # made by mkstemp: only its owner can read it
             file.write(text)
         Path(beside).replace(self.file)
+
+
+class Erasing(Protocol):
+    """What erases users: a memory, or a client of one."""
+
+    async def erase_user(self, *, user_id: str) -> Erased:
+        """Erase everything of a user. Raises NotFoundError if nothing is known."""
+        ...
+
+
+async def erase_person(memory: Erasing, tokens: TokenFile | None, user_id: str) -> Erased:
+    """Erase everything of a user and revoke the user's tokens; return the numbers of both.
+
+    The tokens go first, so that no request with one makes the user again meanwhile. Raises
+    NotFoundError if there is neither a record nor a token.
+    """
+    gone = tokens.revoke_user(user_id) if tokens else []
+    try:
+        erased = await memory.erase_user(user_id=user_id)
+    except NotFoundError:
+        if not gone:
+            raise
+        erased = Erased(user_id, {})
+    return replace(erased, counts={**erased.counts, "token": len(gone)}) if gone else erased

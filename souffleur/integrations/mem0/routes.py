@@ -35,9 +35,9 @@ from souffleur.integrations.mem0.schemas import (
 from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.store.introductions import UserSummary
 from souffleur.messages import to_turns
-from souffleur.server.access import Caller, Memory, UserId
+from souffleur.server.access import Caller, Memory, Tokens, UserId
 from souffleur.server.problems import RequestError
-from souffleur.server.tokens import Role
+from souffleur.server.tokens import Role, erase_person
 
 
 class _Target:
@@ -152,12 +152,14 @@ async def list_users(memory: Memory, target: Target) -> list[dict[str, Any]]:
 @router.delete("/v2/entities/{entity_type}/{name:path}/")
 @router.delete("/v1/entities/{entity_type}/{name:path}/")
 @router.delete("/entities/{entity_type}/{name:path}")
-async def erase_user(memory: Memory, target: Target, entity_type: str, name: str) -> dict[str, str]:
-    """Erase everything of a user, for good."""
+async def erase_user(
+    memory: Memory, tokens: Tokens, target: Target, entity_type: str, name: str
+) -> dict[str, str]:
+    """Erase everything of a user, for good, and revoke the user's tokens."""
     user_id = target.access.user(name)
     if entity_type != "user":
         raise RequestError(400, "only users can be erased: agents and runs share their memories")
-    await memory.erase_user(user_id=user_id)
+    await erase_person(memory, tokens, user_id)
     return {"message": "Entity deleted successfully!"}
 
 

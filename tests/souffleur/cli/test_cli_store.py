@@ -161,8 +161,13 @@ async def said(folder: Path) -> None:
 
 @on_disk
 def test_erasing_asks_and_gives_a_receipt(run: Run, tmp_path: Path) -> None:
-    """Without a yes nothing goes; the receipt has numbers and no words; no command finds it."""
+    """Without a yes nothing goes; the receipt has numbers and no words; no command finds it.
+
+    The tokens of the user go, too.
+    """
     asyncio.run(said(tmp_path / "store"))
+    run("token", *ME)
+    run("token", "--user", "ben")
     run("remember", "Ann likes green tea.", *ME)
     asked = process("store", "erase", "--user", "ann", typed="n\n")
     assert (asked.returncode, "Erase everything of 'ann', for good?" in asked.stderr) == (1, True)
@@ -170,7 +175,8 @@ def test_erasing_asks_and_gives_a_receipt(run: Run, tmp_path: Path) -> None:
     assert data(run, "search", "Ulm", "--scope", "turns", *ME) == []
     code, out, _ = run("store", "erase", "--user", "ann", "--yes")
     assert code == 0
-    assert out == "erased of ann: 1 ledger entry, 1 memory, 1 session, 1 turn\n"
+    assert out == "erased of ann: 1 ledger entry, 1 memory, 1 session, 1 turn, 1 token\n"
+    assert [one["who"] for one in data(run, "token")] == ["ben"]
     assert data(run, "user", "list") == []
     assert data(run, "list", "--all", "--everybody") == []
     code, _, err = run("store", "erase", "--user", "ann", "--yes")

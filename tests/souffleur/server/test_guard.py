@@ -129,6 +129,31 @@ async def test_a_file_that_vanishes_opens_nothing(memory: Souffleur, tmp_path: P
             assert (await http.get(LIST, headers=bearer(secret))).status_code == 200
 
 
+@pytest.mark.parametrize("path", ["/api/users?user_id=una", "/v1/entities/user/una/"])
+async def test_who_is_erased_has_no_token_left(
+    memory: Souffleur, tmp_path: Path, path: str
+) -> None:
+    """All tokens of the user go, also if nothing else is left, and the receipt counts them."""
+    tokens = TokenFile(tmp_path / "tokens.json")
+    admin, una, _ = (
+        tokens.make(role, who, now=NOW)
+        for role, who in ((Role.ADMIN, ""), (Role.USER, "una"), (Role.USER, "una"))
+    )
+    persona = tokens.make(Role.PERSONA, "una", now=NOW)
+    await memory.remember("Una likes tea.", user_id="una")
+    async with calling(memory, tokens) as http:
+        erased = await http.delete(path, headers=bearer(una))
+        assert erased.status_code == 200
+        if path.startswith("/api/"):
+            assert erased.json()["counts"] == {"entry": 1, "memory": 1, "token": 2}
+        assert (await http.delete(path, headers=bearer(una))).status_code == 401
+        assert (await http.delete(path, headers=bearer(admin))).status_code == 404
+        assert tokens.find(persona)
+        tokens.make(Role.USER, "una", now=NOW)
+        assert (await http.delete(path, headers=bearer(admin))).status_code == 200
+        assert [one.role for one in tokens.tokens] == [Role.ADMIN, Role.PERSONA]
+
+
 async def test_the_file_holds_no_token(tmp_path: Path) -> None:
     """It holds hashes, readable by the owner alone; a token of nobody is refused."""
     tokens = TokenFile(tmp_path / "deep" / "tokens.json")

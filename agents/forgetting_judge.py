@@ -23,7 +23,6 @@ MAX_LINE = 300
 SECONDS = 30.0
 """Maximum seconds that a forgetting waits for the answer; then all lines stay hidden, and the queue
 asks again."""
-_STAY_HIDDEN = "{} lines that may tell of something forgotten stay hidden: {}"
 
 
 class JudgedLine(BaseModel):
@@ -63,8 +62,8 @@ class ForgettingJudge:
                 async with asyncio.timeout(SECONDS):
                     return await self._ask_all(doubt)
         except (EndpointError, AnswerError, RecordingError, TimeoutError) as error:
-            name = type(error).__name__
-            bound.warning(_STAY_HIDDEN, len(doubt.lines), name)
+            then = "the model is asked again when it answers"
+            bound.warning("{}; {}: {}", stay_hidden(len(doubt.lines)), then, type(error).__name__)
             return None
 
     async def judge_later(self, doubt: Doubt) -> Sequence[bool] | None:
@@ -80,7 +79,8 @@ class ForgettingJudge:
             if is_outage(error):
                 raise
             bound = logger.bind(user=doubt.user_id)
-            bound.warning(_STAY_HIDDEN, len(doubt.lines), type(error).__name__)
+            then = "until the forgetting is undone"
+            bound.warning("{} {}: {}", stay_hidden(len(doubt.lines)), then, type(error).__name__)
             return [True] * len(doubt.lines)
 
     async def _ask_all(self, doubt: Doubt) -> list[bool]:
@@ -111,6 +111,18 @@ class ForgettingJudge:
         answer = (await ask_task(self._context.judge, task)).value
         told = {one.id: one.tells for one in answer.lines}
         return [told[id] for id in shown]
+
+
+def stay_hidden(lines: int) -> str:
+    """Return in words that lines in doubt stay hidden.
+
+    >>> stay_hidden(1)
+    '1 line that may tell of something forgotten stays hidden'
+    >>> stay_hidden(2)
+    '2 lines that may tell of something forgotten stay hidden'
+    """
+    what, stay = ("line", "stays") if lines == 1 else ("lines", "stay")
+    return f"{lines} {what} that may tell of something forgotten {stay} hidden"
 
 
 def _shown(line: str) -> str:

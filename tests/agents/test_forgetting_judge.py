@@ -3,6 +3,8 @@
 import re
 from typing import Any
 
+from loguru import logger
+
 from souffleur.agents.brief import Persona
 from souffleur.agents.forgetting_judge import LINES_PER_CALL, ForgettingJudge
 from souffleur.agents.structured_chat import StructuredChat
@@ -43,3 +45,26 @@ async def test_one_call_that_fails_leaves_all_undecided(base: KnowledgeBase) -> 
 
     judge = ForgettingJudge(Context(StructuredChat(Scripted(failing)), base, Persona()))
     assert await judge.judge(doubt(2 * LINES_PER_CALL + 5)) is None
+
+
+async def test_a_line_that_stays_hidden_is_logged_with_what_comes_next(base: KnowledgeBase) -> None:
+    """At first the model will be asked again; an unusable answer later settles it."""
+    kept: list[str] = []
+    sink = logger.add(kept.append, format="{message}")
+    logger.enable("souffleur")
+    try:
+        judge = ForgettingJudge(Context(StructuredChat(Scripted(lambda _: {})), base, Persona()))
+        assert await judge.judge(doubt(1)) is None
+        assert await judge.judge_later(doubt(2)) == [True, True]
+    finally:
+        logger.disable("souffleur")
+        logger.remove(sink)
+    first, second = (line.strip() for line in kept)
+    assert first == (
+        "1 line that may tell of something forgotten stays hidden; "
+        "the model is asked again when it answers: AnswerError"
+    )
+    assert second == (
+        "2 lines that may tell of something forgotten stay hidden "
+        "until the forgetting is undone: AnswerError"
+    )

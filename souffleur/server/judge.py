@@ -18,6 +18,7 @@ MODELS_TIMEOUT = 5.0
 ASK_AGAIN = 15.0
 """Seconds between two questions to an upstream that does not answer yet."""
 NOBODY = "NONE: nothing will be remembered"
+NOBODY_YET = "NONE yet: nothing is judged until it answers"
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class Models:
     names: tuple[str, ...] = ()
     error: str = ""
     """Why there is no list; empty if there is one."""
+    answered: bool = True
+    """Whether there was any answer; a machine may start the server before the model."""
 
     @property
     def first(self) -> str | None:
@@ -50,7 +53,7 @@ async def list_models(serve: ServeSettings) -> Models:
             return Models(error=f"its /models answers {response.status_code}{hint}")
         return Models(tuple(str(one["id"]) for one in response.json()["data"]))
     except httpx2.HTTPError as error:
-        return Models(error=f"it does not answer: {type(error).__name__}")
+        return Models(error=f"it does not answer: {type(error).__name__}", answered=False)
     except (ValueError, TypeError, KeyError):
         return Models(error="its /models is no list of models")
 
@@ -76,7 +79,8 @@ def judged_by(settings: Settings, models: Models) -> tuple[Settings, str]:
         why = models.error or "it lists no model"
         if serve.upstream_judges:
             raise SettingsError(f"name the model that judges, SOUFFLEUR_MODEL: {why}")
-        return settings, f"{NOBODY} ({why}); it is asked again every {ASK_AGAIN:.0f} s"
+        begin = NOBODY if models.answered else NOBODY_YET
+        return settings, f"{begin} ({why}); it is asked again every {ASK_AGAIN:.0f} s"
     key = serve.upstream_api_key
     chosen = change_settings(settings, base_url=upstream, model=model, api_key=key)
     return chosen, f"{model} at {bare_address(upstream)}, after each reply{_choice(models.names)}"

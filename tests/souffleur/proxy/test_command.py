@@ -34,7 +34,7 @@ def test_commands_work_through_it(run: Run, tmp_path: Path) -> None:
         assert child.stdout is not None
         told = [child.stdout.readline() for _ in range(5)]
         assert "/v1 -> http://127.0.0.1:9/v1 (it does not answer: ConnectError)" in told[0]
-        assert "NONE: nothing will be remembered (it does not answer: ConnectError)" in told[1]
+        assert "NONE yet: nothing is judged until it answers" in told[1]
         assert data(run, "remember", "Me likes tea.")[0]["op"] == "ADD"
         assert [one["content"] for one in data(run, "list")] == ["Me likes tea."]
         code, _, err = run("proxy", *upstream, "--port", "0")

@@ -40,7 +40,7 @@ def test_a_configured_model_comes_first(tmp_path: Path) -> None:
         ({}, Models(), "set SOUFFLEUR_BASE_URL"),
         ({"upstream_url": THERE}, TWO, "give --judge upstream (your key, your bill)"),
         ({"upstream_url": HERE, "upstream_judges": False}, TWO, "UPSTREAM_JUDGES is false"),
-        ({"upstream_url": HERE}, Models(error="it does not answer"), "(it does not answer)"),
+        ({"upstream_url": HERE}, Models(error="it answers 404"), "(it answers 404)"),
     ],
 )
 def test_where_nobody_judges_it_says_so(
@@ -52,6 +52,16 @@ def test_where_nobody_judges_it_says_so(
     assert chosen == given
     assert line.startswith("NONE: nothing will be remembered")
     assert said in line
+
+
+def test_an_upstream_that_does_not_answer_judges_later(tmp_path: Path) -> None:
+    """Nothing is lost meanwhile, so the line says that nobody judges yet."""
+    silent = Models(error="it does not answer: ConnectError", answered=False)
+    _, line = judged_by(settings(tmp_path, upstream_url=HERE), silent)
+    assert line == (
+        "NONE yet: nothing is judged until it answers (it does not answer: ConnectError); "
+        "it is asked again every 15 s"
+    )
 
 
 def test_who_asks_for_it_pays(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Annotated
 
-from pydantic import AwareDatetime, BeforeValidator, TypeAdapter
+from pydantic import AwareDatetime, BeforeValidator, Field, TypeAdapter
 
 from souffleur.knowledge.memory import Frozen, Number
 from souffleur.knowledge.operation import IDS_KNOWN, Said, derive_id
@@ -100,6 +100,8 @@ class Segment(Frozen):
     retry_at: AwareDatetime | None = None
     error: str = ""
     """The error of the latest failed try."""
+    spent: dict[str, float] = Field(default_factory=dict)
+    """The cost of failed tries: calls, tokens, dollars."""
     expunged: bool = False
     """Whether the words of its turns have expired."""
 

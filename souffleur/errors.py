@@ -172,6 +172,16 @@ class RemoteError(SouffleurError):
 _OUTAGE_STATUSES = frozenset({401, 402, 403, 404, 408, 409, 425, 429})
 
 
+def add_usage(spent: Mapping[str, float], error: Exception) -> dict[str, float]:
+    """Return what was spent, with the usage of a failed try added.
+
+    >>> add_usage({"calls": 1}, AnswerError("no JSON", usage={"calls": 2, "cost": 0.5}))
+    {'calls': 3, 'cost': 0.5}
+    """
+    usage = error.usage if isinstance(error, EndpointError | AnswerError) else {}
+    return {**spent, **{key: spent.get(key, 0) + value for key, value in usage.items()}}
+
+
 def is_outage_status(status: int | None) -> bool:
     """Return whether a status is a fault of the endpoint, not of the request; `None`: no answer."""
     return status is None or status in _OUTAGE_STATUSES or 300 <= status < 400 or status >= 500

@@ -267,6 +267,8 @@ class JournalCounters:
     def _add_segment(self, point: Point) -> None:
         one = to_segment(point)
         self.segments[one.state] += 1
+        if one.spent:
+            self._spent.append(self._noted(one.user_id, one.at, one.spent))
         if one.state is SegmentState.WAITING:
             self._segments_waiting.append(one)
             if one.tries:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from loguru import logger
 
 from souffleur.agents.model.chat import on_behalf_of
-from souffleur.errors import AnswerError, EmbedderError, EndpointError, OutageError, StoreError
+from souffleur.errors import EmbedderError, EndpointError, OutageError, StoreError, add_usage
 from souffleur.knowledge.erasure import undo_turn
 from souffleur.knowledge.operation import Actor, ActorKind
 from souffleur.knowledge.store.ledger import Journal
@@ -191,9 +191,8 @@ class Attempts:
 
     async def _note_cost(self, turn: Turn, error: Exception) -> None:
         """Add the usage of a failed attempt to the usage noted with its first turn."""
-        usage = error.usage if isinstance(error, EndpointError | AnswerError) else {}
-        if usage:
-            spent = {key: turn.spent.get(key, 0) + value for key, value in usage.items()}
+        spent = add_usage(turn.spent, error)
+        if spent != turn.spent:
             await self._journal.mark([turn], spent=spent)
 
 

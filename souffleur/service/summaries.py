@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 from loguru import logger
 
-from souffleur.errors import AnswerError, NotFoundError, OutageError, StoreError, is_outage
+from souffleur.errors import (
+    AnswerError,
+    NotFoundError,
+    OutageError,
+    StoreError,
+    add_usage,
+    is_outage,
+)
 from souffleur.knowledge.identity import COMMON, SHARED, knows
 from souffleur.knowledge.memory import Category, Memories, Memory, MemoryState
 from souffleur.knowledge.portrait_rule import PortraitStatus, why_due
@@ -189,7 +196,8 @@ class Summaries:
 
     async def _later(self, segment: Segment, error: Exception) -> float:
         pause = self._wait(segment.tries)
-        failed = {"tries": segment.tries + 1, "error": error_record(error)}
+        spent = add_usage(segment.spent, error)
+        failed = {"tries": segment.tries + 1, "error": error_record(error), "spent": spent}
         at = self._clock() + timedelta(seconds=pause)
         failed_segment = segment.model_copy(update={**failed, "retry_at": at})
         await self._knowledge.sessions.save([failed_segment])
@@ -199,7 +207,8 @@ class Summaries:
     async def _note_outage(self, segment: Segment, error: Exception) -> None:
         """Note why a segment waits; an outage does not count as an attempt."""
         if not isinstance(error, OutageError):
-            noted = segment.model_copy(update={"error": error_record(error)})
+            spent = add_usage(segment.spent, error)
+            noted = segment.model_copy(update={"error": error_record(error), "spent": spent})
             await self._knowledge.sessions.save([noted])
 
     async def _write_due(self, due: DuePortrait) -> float | None:

@@ -127,6 +127,20 @@ async def test_a_failure_leaves_a_placeholder_that_is_tried_less_and_less(tmp_pa
         assert len(await stage.episodes()) == 1
 
 
+async def test_the_report_counts_the_calls_of_a_failed_episode(tmp_path: Path) -> None:
+    """All calls count, those of unusable answers too, while it waits and when it is written."""
+    answers: list[Answer] = [*["no idea"] * 4, TEA]
+    async with staged(tmp_path, by_name(episode=lambda _: answers.pop(0))) as stage:
+        await stage.say("tea?", "sencha!")
+        await stage.end()
+        while waiting := await stage.knowledge.sessions.waiting_segments():
+            assert (await stage.memory.report()).cost.calls == len(stage.chat.requests)
+            stage.clock.at = waiting[0].retry_at
+            await stage.memory.flush()
+        assert len(stage.asked("episode")) == 5
+        assert (await stage.memory.report()).cost.calls == len(stage.chat.requests)
+
+
 async def test_what_fails_is_tried_again_within_an_hour(tmp_path: Path) -> None:
     """For episodes the pause doubles up to an hour and no further; a portrait waits a day."""
     failing = {"episode"}

@@ -14,7 +14,7 @@ its rules has an `example`, and one of these to find a value:
 
 Further conditions for the value:
 
-- `near`: its `Surroundings`, or the name of those in a table `[near.name]`, which `like` extends.
+- `near`: its `Surroundings`.
 - `named`, `wide`: the words near the number, `wide` in a longer stretch of text.
 - `unlike_others`: a pattern near the number, which no word names as that of an order or telephone.
 - `check`: a function of `checks`. `stdnum`: modules of python-stdnum, one of which accepts it.
@@ -129,9 +129,8 @@ def rules() -> tuple[Rule, ...]:
     sections = {}
     for file in files:
         parts = ChainMap(file.get("parts", {}), shared["parts"], _BASE)
-        nears = {**shared["near"], **file.get("near", {})}
         for name in file.keys() - {"parts", "near"}:
-            sections[name] = tuple(_rules_of(file[name], parts, nears))
+            sections[name] = tuple(_rules_of(file[name], parts, shared["near"]))
     return tuple(rule for name in _ORDER.split() for rule in sections[name])
 
 
@@ -168,13 +167,11 @@ def _near(row: Table, parts: ChainMap[str, Any], nears: Table) -> Surroundings |
     if "named" in row:
         near = {"words": spell(row["named"])}
     elif "wide" in row:
-        near = {"like": "wide", "words": spell(row["wide"])}
+        near = {**nears["wide"], "words": spell(row["wide"])}
     elif "unlike_others" in row:
-        near = {"like": "unlike_others", "words": row["unlike_others"]}
+        near = {**nears["unlike_others"], "words": row["unlike_others"]}
     if near is None:
         return None
-    near = {"like": near} if isinstance(near, str) else near
-    near = {**(nears[near["like"]] if "like" in near else {}), **near}
     own = parts.new_child(near)
     named = near["words"] if isinstance(near["words"], list) else [near["words"]]
     unless = _filled(near["unless"], own) if "unless" in near else None

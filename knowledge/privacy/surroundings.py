@@ -1,7 +1,7 @@
 """Surroundings of a value: the words of its sentence that say whether it is a secret.
 
-People name a secret before or after its value, and often far from it: "7350 is, by the way, the PIN
-of my card". So the form finds the value, and the words around it decide.
+People name a number before or after its digits, and often far from them: "36574261809 is, by the
+way, my German tax ID". So the form finds the value, and the words around it decide.
 """
 
 import re

@@ -28,9 +28,9 @@ _LAST_OF_SPACED_SCRIPTS = "\u058f"
 def words(*concepts: str) -> str:
     """Return the pattern of any word of these concepts, in all languages.
 
-    >>> found = re.compile(words("wifi", "alarm")).findall
-    >>> found("das wlan"), found("bewlant"), found("家里的无线"), found("alarms")
-    (['wlan'], [], ['无线'], ['alarms'])
+    >>> found = re.compile(words("bank_account", "social_security")).findall
+    >>> found("das konto"), found("bekontot"), found("我的银行卡"), found("socials")
+    (['konto'], [], ['银行'], ['socials'])
     """
     return spell(*(line for concept in concepts for line in _concepts()[concept].values()))
 
@@ -38,8 +38,8 @@ def words(*concepts: str) -> str:
 def alternatives(concept: str, *languages: str) -> str:
     """Return the words of a concept as alternatives without limits, in these languages or in all.
 
-    >>> alternatives("alarm", "de", "ja")
-    'alarm(?:anlage|e|a)|アラーム'
+    >>> alternatives("about", "de", "pl")
+    '(?:für|fuer)s?|von|vom|zu[mr]?|od'
     """
     return "|".join(listed(concept, *languages))
 
@@ -63,8 +63,8 @@ def in_text(concept: str, *languages: str) -> str:
 def listed(concept: str, *languages: str) -> tuple[str, ...]:
     """Return the words of a concept, in these languages or in all.
 
-    >>> listed("alarm", "it")
-    ('allarme', 'antifurto')
+    >>> listed("passport", "it")
+    ('passaporto', "carta d'identità")
     """
     lines = _concepts()[concept]
     return tuple(word.strip("…") for one in languages or lines for word in _split(lines[one]))

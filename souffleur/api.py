@@ -55,7 +55,7 @@ from souffleur.recall.past import Past, look_everywhere
 from souffleur.recall.rendering import estimate_tokens
 from souffleur.recall.thinking import think_over
 from souffleur.service.health import Health
-from souffleur.service.intake import Receipt, Said, Whisper, stored_id
+from souffleur.service.intake import Receipt, Said, Whisper, stored_id, stored_ids
 from souffleur.service.service import Service
 from souffleur.settings import NO_MODEL, Settings, change_settings, load_settings
 from souffleur.telemetry.log_lines import describe, trace_bug
@@ -196,9 +196,8 @@ class Souffleur:
                 asked, odd = await self.participants.ask(
                     user_id, session_id, read_content(text), agent_id, at, cached=True
                 )
-                back = [rewound] if isinstance(rewound, str) else rewound
-                names = (stored_id(one, self.settings.redacted) for one in back)
-                ids = (turn_point_id(user_id, agent_id, session_id, one) for one in names)
+                back = stored_ids(rewound, self.settings.redacted)
+                ids = (turn_point_id(user_id, agent_id, session_id, one) for one in back)
                 asked = replace(asked, unsaid=frozenset(ids))
                 cache, count = self.knowledge.cache, estimate_tokens
                 whisper = await whisper_for(

@@ -126,8 +126,7 @@ class Intake:
             return Receipt(said.turn_id, new=False)
         work.note(turn=turn.id, user_said=lambda: turn.user, replied=lambda: turn.assistant)
         trouble = self._trouble(turn.user_id)
-        ids = [rewound] if isinstance(rewound, str) else rewound
-        left = [self.take(turn.unsaid(stored_id(id, self._redacted))) for id in ids]
+        left = [self.take(turn.unsaid(id)) for id in stored_ids(rewound, self._redacted)]
         receipt = self.take(turn)
         errors = (receipt.error, odd, odd_whisper, trouble, *(one.error for one in left))
         return replace(receipt, error=joined(*errors))
@@ -258,6 +257,12 @@ def stored_id(turn_id: str, redacted: AbstractSet[Group]) -> str:
     if Group.SECRET in redacted and isinstance(turn_id, str):  # `turn_of` refuses other types
         return without_secret(turn_id)
     return turn_id
+
+
+def stored_ids(turn_ids: str | Sequence[str], redacted: AbstractSet[Group]) -> list[str]:
+    """Return the ids of turns as they are stored; a single one may be given alone."""
+    ids = [turn_ids] if isinstance(turn_ids, str) else turn_ids
+    return [stored_id(one, redacted) for one in ids]
 
 
 MAX_SESSIONS = 10_000

@@ -135,7 +135,7 @@ class Candidates:
     past: Sequence[Found] = ()
     """Episodes, raw turns and former memories for a question, best first."""
     looks_back: bool = False
-    """Whether the message asks about the past: then `past` has room of its own."""
+    """Whether the message may want what was said: then `nearest` and `past` have more room."""
 
 
 @dataclass(frozen=True)

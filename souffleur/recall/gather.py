@@ -30,7 +30,7 @@ T = TypeVar("T")
 MAX_NEAREST = 40
 """Maximum memories near a message that are ranked."""
 MAX_TOPICS = 3
-"""Number of the best hits of whose topics a question about the past brings all."""
+"""Number of the best hits of whose topics a question brings all."""
 EMBEDDER_SHARE = 0.25
 """Maximum share of `recall_timeout` that a recall waits for the embedder."""
 
@@ -108,7 +108,7 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
 def _unguarded(
     past: Sequence[Found], known: Sequence[Memory], text: str, called: Iterable[str]
 ) -> list[Found]:
-    """Return what answers a question about the past, without what a boundary holds back."""
+    """Return what answers a question, without what a boundary holds back."""
     told = [hit.item for hit in past if isinstance(hit.item, Memory)]
     guards = find_guards([*known, *told], text, called)
     return [hit for hit in past if guards.get(hit.item.id) != []]
@@ -138,7 +138,7 @@ class _Read:
 
 
 async def _read(finder: Finder, settings: Settings, asked: Asked) -> _Read:
-    """Read all that a whisper may need, but for the answers about the past."""
+    """Read all that a whisper may need, but for the answers to a question."""
     knowledge, user_id, now = finder.knowledge, asked.user_id, asked.now
     sphere, part = asked.sphere, finder.part
     find = partial(knowledge.sessions.find, user_id, asked.session_id, sphere)

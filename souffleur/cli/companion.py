@@ -246,7 +246,7 @@ def explain_whisper(recall: Recall) -> dict[str, str]:
     reasons |= {memory.id: "it is core, and always there" for memory in recall.core}
     reasons |= {memory.id: "it is one of the latest talks" for memory in recall.episodes}
     reasons |= {recall.portrait.id: "it is the portrait"} if recall.portrait else {}
-    reasons |= {found.item.id: "you asked about the past" for found in recall.past}
+    reasons |= {found.item.id: "you asked" for found in recall.past}
     for found in recall.found:
         parts = (f"{name} {value:.2f}" for name, value in found.parts.items() if value)
         reasons[found.item.id] = f"it goes with what you said ({', '.join(parts)})"

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict
 
-from souffleur.agents.fields import Handle, Many, Remark, Shown, by_handle
+from souffleur.agents.fields import Handle, Many, Remark, Shown, by_handle, not_shown
 from souffleur.agents.task import Context, Task, ask_task
 from souffleur.knowledge.boundary_pairs import BoundaryTask, pair_mark
 from souffleur.knowledge.identity import reading_sphere
@@ -108,10 +108,7 @@ def _faults(answer: BoundariesAnswer, boundaries: Shown, shown: Shown) -> str:
         f"- {handle} is none of the boundaries that were shown"
         for handle in sorted(named.keys() - boundaries)
     ]
-    found += [
-        f"- {handle} is none of the memories that were shown"
-        for handle in sorted(spoken - shown.keys())
-    ]
+    found += not_shown(sorted(spoken), shown)
     found += [f"- {handle} is named more than once" for handle in boundaries if named[handle] > 1]
     found += [f"- {handle} is missing" for handle in boundaries if handle not in named]
     return "\n".join(found)

@@ -8,7 +8,16 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict
 
-from souffleur.agents.fields import MAX_CUE_LENGTH, Cues, Handle, Many, Remark, Shown, by_handle
+from souffleur.agents.fields import (
+    MAX_CUE_LENGTH,
+    Cues,
+    Handle,
+    Many,
+    Remark,
+    Shown,
+    by_handle,
+    not_shown,
+)
 from souffleur.agents.task import Context, Task, ask_task
 from souffleur.knowledge.identity import reading_sphere
 from souffleur.knowledge.memory import Memory
@@ -103,10 +112,9 @@ def _list(shown: Shown) -> str:
 def _faults(answer: CuesAnswer, shown: Shown) -> str:
     """Return a line for each fault that makes the answer unusable."""
     named = [one.id for one in answer.memories]
-    unknown = sorted(set(named) - set(shown))
     without = [one.id for one in answer.memories if not one.cues]
     missing = [handle for handle in shown if handle not in named]
-    found = [f"- {handle} is none of the memories that were shown" for handle in unknown]
+    found = not_shown(sorted(set(named)), shown)
     found += [f"- {handle} has no cue of at most {MAX_CUE_LENGTH} characters" for handle in without]
     found += [f"- {handle} is missing" for handle in missing]
     return "\n".join(found)

@@ -24,6 +24,17 @@ def by_handle(memories: Iterable[Memory], letter: str = "m") -> dict[str, Memory
     return {f"{letter}{place}": memory for place, memory in enumerate(memories, start=1)}
 
 
+def not_shown(handles: Iterable[str], shown: Shown) -> list[str]:
+    """Return a line for each of these handles that the model did not see.
+
+    >>> not_shown(["m7"], {})
+    ['- m7 is none of the memories that were shown']
+    """
+    return [
+        f"- {one} is none of the memories that were shown" for one in handles if one not in shown
+    ]
+
+
 T = TypeVar("T")
 
 MAX_QUOTE_LENGTH = 2000

@@ -18,7 +18,7 @@ from souffleur.agents.brief import (
     talk,
     turns_to_judge,
 )
-from souffleur.agents.fields import by_handle
+from souffleur.agents.fields import by_handle, not_shown
 from souffleur.agents.known import known_around, unseen
 from souffleur.agents.model.chat import Usage
 from souffleur.agents.second_look import look_again
@@ -227,9 +227,7 @@ def _address(answer: MonitorAnswer, verdict: Verdict) -> str | None:
 
 def unknown_handles(answer: MonitorAnswer, shown: Sequence[Memory]) -> str:
     """Return a line for each handle in the answer that was not shown."""
-    known = by_handle(shown)
-    unknown = [name for name in handles(answer) if name not in known]
-    return "".join(f"- {name} is none of the memories that were shown\n" for name in unknown)
+    return "".join(f"{line}\n" for line in not_shown(handles(answer), by_handle(shown)))
 
 
 def doubts(

@@ -12,7 +12,7 @@ from loguru import logger
 from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.brief import clock, list_known
-from souffleur.agents.fields import Handle, Many, Remark, Shown, by_handle
+from souffleur.agents.fields import Handle, Many, Remark, by_handle, not_shown
 from souffleur.agents.model.chat import Usage
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.agents.task import Brief, Task, ask_task, rules_for
@@ -68,7 +68,7 @@ async def look_again(
         language,
         question,
         TouchedAnswer,
-        fault=lambda answer: _unknown(answer, shown),
+        fault=lambda answer: "\n".join(not_shown(answer.touched, shown)),
         repair="repair_task",
     )
     try:
@@ -77,9 +77,3 @@ async def look_again(
         logger.warning("what the judge was not shown is left to the next audit: {}", error)
         return Seen(usage=Usage.of(error.usage))
     return Seen([shown[one] for one in dict.fromkeys(answered.value.touched)], answered.usage)
-
-
-def _unknown(answer: TouchedAnswer, shown: Shown) -> str:
-    """Return a line for each handle in the answer that was not shown."""
-    strange = (one for one in answer.touched if one not in shown)
-    return "\n".join(f"- {one} is none of the memories that were shown" for one in strange)

@@ -79,7 +79,8 @@ class Summaries:
     ) -> None:
         """`judge_doubt` says which records that a forgetting hid in doubt are to stay hidden.
 
-        `pause` is the time before another attempt in seconds; it doubles with each failure."""
+        `pause` is the time before another attempt in seconds; it doubles with each failure.
+        """
         self._knowledge = knowledge
         self._summarizer = summarizer
         self._profile_writer = profile_writer

@@ -10,6 +10,7 @@ from souffleur.agents.brief import formerly
 from souffleur.knowledge.identity import knows, own_sphere
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.search.query import Found, Query
+from souffleur.knowledge.search.questions import asks_about_past
 from souffleur.knowledge.session import CONTEXT_MESSAGES
 from souffleur.knowledge.turn import Turn
 from souffleur.prompts import spoken_in
@@ -85,14 +86,16 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     values |= always.values(now, finder.knowledge.policy)
     known = [one for one in allowed(pool) if one.category in LIVED]
     past: list[Found] = []
+    core, told = allowed(always.core), list[Memory]()
     if back := looks_back(asked.text):
-        told = [*always.core, *rank(known, hits, values)]
+        if asks_about_past(asked.text):
+            told = [*core, *rank(known, hits, values)]
         past = await finder.part(partial(recall_past, finder, settings, asked, read.before, told))
         past += _of_their_topics(hits, known)
         past = _unguarded(past, [*always.core, *pool], asked.text, called)
     persona = [one for one in (*always.personas, *always.system) if one.agent_id == asked.agent_id]
     return Candidates(
-        core=[*persona, *allowed(always.core)],
+        core=[*persona, *core],
         portrait=always.portrait,
         known=rank(known, (), values),
         nearest=rank(known, hits, values, likely=[one.id for one in read.likely]),

@@ -92,14 +92,13 @@ async def recall_past(
 ) -> list[Found]:
     """Return episodes, raw turns and memories that are over, for a message that looks back.
 
-    `before` are the turns that the host still has in its context. If the message asks about the
-    past, the former states of what is `known` come before the neighbours of turns.
+    `before` are the turns that the host still has in its context. The former states of what is
+    `known` come before the neighbours of turns.
     """
     past = await recollect(finder, settings.window_rule, asked)
     held = {turn.id for turn in before}
     fresh = [hit for hit in past.found if hit.item.id not in held or past.includes(hit.at)]
-    if asks_about_past(asked.text):
-        fresh += [Found(one, 0.0, 0.0, 0.0) for one in await _former(finder, known)]
+    fresh += [Found(one, 0.0, 0.0, 0.0) for one in await _former(finder, known)]
     replies, query = asks_for_reply(asked.text), _query(asked, MAX_TURNS)
     lines = await with_neighbours(finder.knowledge, query, fresh, replies=replies)
     shown = [hit for hit in lines if hit.item.id not in held or past.includes(hit.at)]

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from souffleur.agents.model.chat import Request
-from souffleur.knowledge.memory import Category, Kind
+from souffleur.knowledge.memory import Category, Kind, MemoryState, Relation
 from souffleur.knowledge.operation import ActorKind, Add, Archive, Update
 from souffleur.knowledge.privacy.secrets import MASK
 from souffleur.service.run import RunOptions
-from tests.build import NOW, days, verdict
+from tests.build import NOW, days, fill, memory, verdict
 from tests.scripted import SKIP, Answer, add, answer, by_name, update
 from tests.stage import Stage, staged
 
@@ -210,6 +210,17 @@ async def test_a_question_about_the_past_brings_how_it_was(tmp_path: Path) -> No
         "300 mg of Gorban.",
     ):
         assert held in block
+
+
+async def test_a_boundary_holds_back_how_it_was(tmp_path: Path) -> None:
+    """Former states of a memory that it is linked with stay away with it, also if that is core."""
+    former = memory("Ann expects a child.", state=MemoryState.SUPERSEDED)
+    lost = memory("Ann lost a child in May.", category=Category.CORE, supersedes=(former.id,))
+    guards = (Relation(to=lost.id, type="guards", strength=1.0),)
+    silent = memory("Ann wants no word of it.", kind=Kind.BOUNDARY, relations=guards)
+    async with staged(tmp_path, by_name()) as stage:
+        await fill(stage.knowledge, lost, former, silent)
+        assert "child" not in await asked(stage, "How was the weather before?")
 
 
 async def test_a_question_brings_what_is_known_and_the_dated_words(tmp_path: Path) -> None:
